@@ -4,9 +4,9 @@ import { acceptOne } from './queue.ts'
 import type { Sender } from './senders.ts'
 
 /**
- * One mail in one transaction as anybody would write it: the rows of the quota locked and counted up, and an INSERT for
- * each row. The rows are those that the API left behind for a mail, column by column, but for what each mail has of its
- * own.
+ * Writes one message in one transaction with plain statements: locks and increments the quota rows, and inserts each
+ * row with a separate INSERT. The rows are copied column by column from those that the API wrote for a message, except
+ * for values that are unique to each message.
  */
 export async function plainAcceptance(
   postern: Postern,
@@ -71,7 +71,7 @@ const today = (period: string): string =>
   `(period = '${period}' and starts_on = date_trunc('${period}', postern.now() at time zone 'UTC')::date)`
 const quotaRows = `shard = postern.shard_of(:project) and project_id = :project and (${today('day')} or ${today('month')})`
 
-/** The columns that were written, with their values as PostgreSQL literals. */
+/** The columns written, with their values as PostgreSQL literals. */
 async function rowOf(
   { superuser }: Postern,
   table: string,
@@ -88,6 +88,6 @@ async function rowOf(
     `select ${list} from mail.${table} where ${idColumn} = $1`,
     [id],
   )
-  if (rows.length !== 1 || !rows[0]) throw new Error(`a mail has ${rows.length} rows in mail.${table}`)
+  if (rows.length !== 1 || !rows[0]) throw new Error(`a message has ${rows.length} rows in mail.${table}`)
   return rows[0]
 }

@@ -4,9 +4,9 @@ import type { Sender } from './senders.ts'
 import { captureStatements, type Statement } from './statements.ts'
 
 /**
- * What the API writes for so many mails in one transaction, as a script for pgbench: the quota rows locked and counted
- * up, messages, recipients, bodies, dispatch, events. Left out is what it only asks: who the key is, whether the sender
- * may send, and who wants no mail.
+ * A pgbench script that writes the rows of several messages in one transaction, as the API does: it locks and
+ * increments the quota rows, and inserts messages, recipients, bodies, dispatch rows and events. The API's reads (the
+ * key, the sender's permission to send, and suppressions) are omitted.
  */
 export async function captureAcceptance(
   postern: Postern,
@@ -17,7 +17,7 @@ export async function captureAcceptance(
   const captures: Statement[][] = []
   const sent: Record<'project' | 'identity' | 'key' | 'ids' | 'to' | 'from', string>[] = []
   const [first, second = first] = senders
-  if (!first || !second) throw new Error('there is no sender')
+  if (!first || !second) throw new Error('there are no senders')
   // Not captured: one-time statements, such as the creation of quota rows.
   await send(postern, first, sampleMessage, ['first@example.net'])
   await send(postern, second, sampleMessage, ['first@example.net'])
@@ -54,7 +54,7 @@ export async function captureAcceptance(
         was: was('to'),
       },
       { sql: each(`'shop@sender' || :client_id::int || '.example.com'`), was: was('from') },
-      // What is of the project and not of each mail.
+      // These values are the same for all of a project's messages.
       { sql: 'array[:project]', was: captures.map((_, at) => `{${[first, first, second][at]?.projectId}}`) },
     ],
     preamble: [
@@ -94,7 +94,7 @@ function refused(answer: object): never {
   throw new Error(`not accepted: ${JSON.stringify(answer)}`)
 }
 
-/** An argument of a program has its limits; each client asks for what is larger in its first transaction. */
+/** Command-line arguments have a size limit, so each client reads larger values in its first transaction. */
 const maxArgumentBytes = 100_000
 
 async function withLargeConstants({ superuser }: Postern, script: PgbenchScript): Promise<PgbenchScript> {

@@ -12,8 +12,8 @@ import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 
 /**
- * `npm run bench:accept`: how many mails the API accepts per second, against pgbench writing the same rows to the same
- * PostgreSQL in the same run. bench/README.md explains the figures.
+ * `npm run bench:accept`: the number of messages that the API accepts per second, compared with pgbench writing the
+ * same rows to the same PostgreSQL in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -30,7 +30,7 @@ const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
 const otherLoadAtMost = Number(options['other-load-at-most'])
 
-// As the API's own connections.
+// Like the API's connections.
 const sessionOptions = Object.entries({
   role: 'postern_mail',
   search_path: 'pg_catalog',
@@ -49,7 +49,7 @@ interface Scenario {
   goal: number
   connections: number
   senders: number
-  /** Of a request; 0: one, and not as a batch. */
+  /** Messages per request; 0 means a single message that is not sent as a batch. */
   mails: number
 }
 
@@ -80,15 +80,15 @@ try {
   }
   await writeFile(messageFile, JSON.stringify(sampleMessage))
   await writeFile(sendersFile, senders.map(({ secret, domain }) => `${secret} ${domain}\n`).join(''))
-  say(`A mail is ${JSON.stringify(sampleMessage).length} bytes of JSON.`)
+  say(`A message is ${JSON.stringify(sampleMessage).length} bytes of JSON.`)
 
   const rows: string[][] = []
   for (const scenario of scenarios) {
     const script = await prepare(scenario, senders, sampleMessage)
-    // The first seconds of a process are spent compiling.
+    // A process spends its first seconds compiling.
     await measureApi(scenario, 4)
     if (options['api-alone']) {
-      // For a profile: without a comparison there is no ratio and no row in the table.
+      // For profiling. Without a comparison, no ratio is computed and no table row is written.
       for (let round = 0; round < rounds; round++) {
         const { perSecond } = await measureApi(scenario, seconds)
         say(`${scenario.id}: API ${Math.round(perSecond)}/s, alone`)
@@ -104,12 +104,12 @@ try {
       }
       const isDisturbed = Object.values(turn).some(({ otherCores }) => otherCores > otherLoadAtMost)
       if (!isDisturbed) turns.push(turn)
-      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed by other load, does not count' : ''}`)
+      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed by other load, not counted' : ''}`)
     }
     rows.push(tableRow(scenario, turns))
   }
   say(`\n${await circumstances(postern.superuser)};`)
-  say(`${rounds} rounds of ${seconds} s; medians (min–max); processor time in ms per mail,`)
+  say(`${rounds} rounds of ${seconds} s; medians (min–max); CPU time in ms per message,`)
   say(`and in cores for other load on the machine.\n`)
   const head = ['', 'what', 'API mails/s', 'pgbench mails/s', 'ratio', 'goal', 'p50 ms', 'p99 ms']
   say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'other load'], rows))
@@ -136,7 +136,7 @@ function scriptFileOf({ id }: Scenario): string {
 function measureApi(scenario: Scenario, forSeconds: number): Promise<Measured> {
   const { connections, mails } = scenario
   const args = [messageFile, sendersFile, String(scenario.senders), String(mails)]
-  // wrk aborts the requests in progress at its end: written, but not counted.
+  // When wrk exits, it aborts the requests in progress; they are written but not counted.
   return accounted('The API', scenario, connections, () =>
     runWrk({ seconds: forSeconds, connections }, postern.url, lua, args),
   )
@@ -152,7 +152,7 @@ function measurePgbench(scenario: Scenario, senders: Sender[], script: PgbenchSc
     senders: scenario.senders,
     identity_offset: sender.identityId - sender.projectId,
     key_offset: sender.apiKeyId - sender.projectId,
-    // The time in an id, which no other run has.
+    // The timestamp in the id, which is unique to this run.
     prefix: (Date.now() + ++runs).toString(16).padStart(12, '0'),
     ...script.constants,
   }
@@ -165,7 +165,10 @@ function measurePgbench(scenario: Scenario, senders: Sender[], script: PgbenchSc
   )
 }
 
-/** Every success must match the rows of its mails, and there must be no others. Counts requests, returns mails. */
+/**
+ * Checks that every successful request has written the rows for its messages, and that there are no other rows. `run`
+ * counts requests; the result counts messages.
+ */
 async function accounted(
   who: string,
   { mails }: Scenario,
@@ -173,11 +176,11 @@ async function accounted(
   run: () => Promise<LoadResult>,
 ): Promise<Measured> {
   const perRequest = Math.max(1, mails)
-  // Everybody begins with empty tables; what the last one left behind is not this one's to clear away.
+  // Each measurement starts with empty tables, so it does not have to clean up after the previous one.
   await postern.superuser.query(
     'truncate mail.messages, mail.recipients, mail.bodies, mail.dispatch, mail.events, mail.usage',
   )
-  // The first mail of a day makes these; pgbench's script was taken from a later one.
+  // These rows are created with the first message of the day; pgbench's script was recorded from a later message.
   await postern.superuser.query(
     `insert into mail.usage (project_id, period, starts_on)
      select id, period, date_trunc(period, postern.now() at time zone 'UTC')::date
@@ -191,7 +194,7 @@ async function accounted(
     const unheard = written / perRequest - succeeded
     if (failed > 0 || rows.some((row) => row !== written) || unheard < 0 || unheard > unheardAtMost) {
       throw new Error(
-        `${who}'s figures do not agree: ${succeeded} successes, ${failed} failures; rows: ${rows.join(', ')}.`,
+        `inconsistent counts for ${who}: ${succeeded} successes, ${failed} failures; rows: ${rows.join(', ')}.`,
       )
     }
     return written
@@ -199,7 +202,7 @@ async function accounted(
   return { ...result, perSecond: result.perSecond * perRequest }
 }
 
-/** Rows of each kind, counted by the superuser, past everything that the API believes. */
+/** The number of rows of each kind, counted as the superuser, independently of the API. */
 async function tally(): Promise<number[]> {
   const { rows } = await postern.superuser.query<Record<string, string>>(
     `select (select count(*) from mail.messages) as messages, (select count(*) from mail.recipients) as recipients,
@@ -213,7 +216,7 @@ async function tally(): Promise<number[]> {
 
 function summary(turn: Turn): string {
   const figures = ({ perSecond, succeeded, otherCores }: Measured): string =>
-    `${perSecond.toFixed(0)}/s (${succeeded} answers, all accounted for; other load: ${otherCores.toFixed(1)} cores)`
+    `${perSecond.toFixed(0)}/s (${succeeded} responses, all accounted for; other load: ${otherCores.toFixed(1)} cores)`
   const ratio = (turn.api.perSecond / turn.pgbench.perSecond).toFixed(2)
   return `API ${figures(turn.api)}, pgbench ${figures(turn.pgbench)}: ${ratio}`
 }

@@ -9,8 +9,9 @@ import { type Postern, startPostern } from './postern.ts'
 import { captureStatements, type Statement } from './statements.ts'
 
 /**
- * `npm run bench:admin-patch`: how many administrative edits with audit the API makes per second, against
- * pgbench sending the same statements to the same PostgreSQL in the same run. bench/README.md explains the figures.
+ * `npm run bench:admin-patch`: the number of administrative edits with audit rows that the API makes per second,
+ * compared with pgbench sending the same statements to the same PostgreSQL in the same run. bench/README.md explains
+ * the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -28,12 +29,12 @@ const rounds = Number(options.rounds)
 const otherLoadAtMost = Number(options['other-load-at-most'])
 const load: Load = { seconds: Number(options.seconds), connections: Number(options.connections) }
 
-// A whole number of projects for each connection, so that pgbench's clients never meet.
+// A multiple of the number of connections, so pgbench's clients never conflict.
 const projectCount = 64 * load.connections
 const firstProject = 700_001
 const lua = path.join(import.meta.dirname, 'patch-projects.lua')
-// Like the API's connections, except for the role: the API looks up the user as postern_identity on another
-// connection, and a client of pgbench has only one.
+// Like the API's connections, except for the role: the API looks up the user as postern_identity on a second
+// connection, and a pgbench client has only one.
 const sessionOptions = '-c role=postern_admin -c search_path=pg_catalog -c TimeZone=UTC'
 
 interface Scenario {
@@ -63,7 +64,7 @@ try {
   say(`One edit, as pgbench sends it in the mode "${options.protocol}":\n\n${script.text}`)
   say(`The API has ${script.preparedByApi} of these statements prepared.\n`)
 
-  // The first seconds of a process are spent compiling; and pgbench needs every chain to have begun.
+  // A process spends its first seconds compiling, and pgbench needs every chain to exist.
   for (let seconds = 5; (await tally(postern)).chains < projectCount; seconds *= 2) {
     await measureApi({ ...load, seconds }, projectCount)
   }
@@ -80,12 +81,12 @@ try {
       }
       const isDisturbed = Object.values(turn).some(({ otherCores }) => otherCores > otherLoadAtMost)
       if (!isDisturbed) turns.push(turn)
-      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed by other load, does not count' : ''}`)
+      say(`${scenario.id}: ${summary(turn)}${isDisturbed ? '; disturbed by other load, not counted' : ''}`)
     }
     rows.push(tableRow(scenario, turns))
   }
   say(`\n${await circumstances(postern.superuser)}; ${load.connections} connections;`)
-  say(`${rounds} rounds of ${load.seconds} s; medians (min–max); processor time in ms per edit,`)
+  say(`${rounds} rounds of ${load.seconds} s; medians (min–max); CPU time in ms per edit,`)
   say(`and in cores for other load on the machine.\n`)
   const head = ['', 'what', 'API /s', 'pgbench /s', 'ratio', 'goal', 'p50 ms', 'p99 ms']
   say(table([...head, 'CPU: API', 'PostgreSQL', 'PostgreSQL with pgbench', 'other load'], rows))
@@ -120,7 +121,10 @@ function tableRow({ id, what, goal }: Scenario, turns: Turn[]): string[] {
   ]
 }
 
-/** By SQL, because so many requests would take too long; the rows equal those of the API. */
+/**
+ * Inserts projects by SQL, because this many requests would take too long. The rows are the same as those the API
+ * writes.
+ */
 async function makeProjects({ superuser }: Postern): Promise<void> {
   const ids = `generate_series(${firstProject}, ${firstProject + projectCount - 1}) as id`
   await superuser.query(`
@@ -129,7 +133,7 @@ async function makeProjects({ superuser }: Postern): Promise<void> {
                                max_mails_per_month, price)
     values ('Bench', 'For measuring', 'email', 10, 10, 1000, 10000, 9.90);
     insert into control.projects (id, user_id, name, plan_id, version) overriding system value
-    -- Versions far apart, so that no two numbers in a capture are equal by chance.
+    -- Versions far apart, so no two numbers in a capture are equal by chance.
     select id, (select id from control.users where email = 'owner@example.com'), 'Project ' || id,
            (select max(id) from control.plans), 10 * id
     from ${ids};
@@ -141,14 +145,15 @@ async function makeProjects({ superuser }: Postern): Promise<void> {
 }
 
 /**
- * Three edits, two of them of one project: what the API sent for each, and what it wrote. A parameter that
- * equals a written value in all three is that value; `answers` says which response it came from.
+ * Captures three edits, two of them on the same project, with the statements that the API sent and the values it wrote.
+ * A parameter that equals a written value in all three edits is assumed to be that value; `answers` specifies the
+ * response that the value came from.
  */
 async function captureScript(postern: Postern): Promise<PgbenchScript> {
   const token = await postern.token()
   const captures: Statement[][] = []
   const written: Record<string, string>[] = []
-  // Not captured: one-time statements of a new process, such as the lookup of token keys.
+  // Not captured: statements that a new process sends once, such as the lookup of token keys.
   await edit(postern, token, firstProject, 'Capture 0')
   await edit(postern, token, firstProject + 1, 'Capture 0')
   for (const [index, project] of [firstProject, firstProject, firstProject + 1].entries()) {
@@ -168,7 +173,7 @@ async function captureScript(postern: Postern): Promise<PgbenchScript> {
       head_hash: was('prev_hash'),
     },
     preamble: [
-      // Each client uses its own projects; with one project, all clients use it.
+      // Each client uses its own projects; if there is only one project, all clients use it.
       '\\set n :n + 1',
       '\\set project :first + mod(:client_id + :clients * :n, :projects)',
       '\\set name 1000000000 * (1 + :client_id) + :n',
@@ -186,7 +191,7 @@ async function edit({ url }: Postern, token: string, project: number, name: stri
   if (response.status !== 200) throw new Error(`PATCH: ${response.status} ${await response.text()}`)
 }
 
-/** Spelt as PostgreSQL's log spells parameters. */
+/** Formatted like parameters in PostgreSQL's log. */
 async function lastAudit({ superuser }: Postern, project: number): Promise<Record<string, string>> {
   const { rows } = await superuser.query<Record<string, string>>(
     `select chain::text, seq::text, id::text, xid::text, encode(prev_hash, 'hex') as prev_hash,
@@ -199,9 +204,9 @@ async function lastAudit({ superuser }: Postern, project: number): Promise<Recor
 
 async function measureApi(load: Load, projects: number): Promise<Measured> {
   const token = await postern.token()
-  // A name that was there before would change nothing, and cost little.
+  // An edit that keeps the existing name would change nothing and cost little.
   const args = [token, firstProject, projects, ++wrkRuns].map(String)
-  // wrk aborts the requests in progress at its end: written, but not counted.
+  // When wrk exits, it aborts the requests in progress; they are written but not counted.
   return accounted('The API', load.connections, () => runWrk(load, postern.url, lua, args))
 }
 
@@ -216,13 +221,13 @@ async function measurePgbench(load: Load, projects: number, script: PgbenchScrip
   )
 }
 
-/** Every success must be an audit row and a moved version, and there must be no others. */
+/** Checks that every successful request has written an audit row and a new version, and that there are no others. */
 async function accounted(
   who: string,
   unheardAtMost: number,
   run: () => Promise<LoadResult>,
 ): Promise<Measured> {
-  // What the last one left behind is not this one's to clear away.
+  // Cleans up after the previous measurement.
   await postern.superuser.query('vacuum analyze')
   await postern.superuser.query('checkpoint')
   const before = await tally(postern)
@@ -241,7 +246,7 @@ async function accounted(
   })
 }
 
-/** Counted by the superuser, past everything that the API believes. */
+/** Counted as the superuser, independently of the API. */
 async function tally({ superuser }: Postern): Promise<{ audit: number; chains: number; versions: number }> {
   const { rows } = await superuser.query<{ audit: string; chains: string; versions: string }>(
     `select count(*) as audit, count(distinct chain) as chains,

@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuSeconds, machineCpuSeconds, median, spread, table, waitForIdleMachine } from './figures.ts'
 import type { Postern } from './postern.ts'
 
-/** Compares `postern worker` with another program that does the same work, alternating, on one machine. */
+/** Compares `postern worker` with another program that does the same work. The two run alternately on one machine. */
 export interface Comparison {
-  /** The row of bench/RESULTS.md. */
+  /** The id in bench/RESULTS.md. */
   no: string
   what: string
-  /** What is counted: `mails`. */
+  /** The unit, such as `messages`. */
   things: string
   rival: string
-  /** At least this part of what the rival does. */
+  /** The minimum ratio to the other program. */
   goal: number
   rounds: number
-  /** A turn with more of others' cores than this does not count. */
+  /** A round does not count if other processes use more cores than this. */
   otherLoadAtMost: number
-  /** For a profile: without a comparison there is no ratio and no row in the table. */
+  /** For profiling. Without a comparison, no ratio is computed and no table row is written. */
   isWorkerAlone: boolean
   measureWorker(): Promise<Measured>
   measureRival(): Promise<Measured>
@@ -23,7 +23,7 @@ export interface Comparison {
 
 export interface Measured {
   perSecond: number
-  /** Processor time of the sender per item. */
+  /** The sender's CPU time per item. */
   cpuMs: number
   postgresCpuMs: number
   otherCores: number
@@ -55,7 +55,7 @@ export async function compete(comparison: Comparison): Promise<Turn[]> {
   return turns
 }
 
-/** Its table, with what the figures in it are. */
+/** The results table, with a description of its figures. */
 export function outcomeOf(
   { no, what, things, rival: name, goal }: Comparison,
   turns: readonly Turn[],
@@ -79,18 +79,18 @@ export function outcomeOf(
   ]
   const head = ['', 'what', `worker ${things}/s`, `${name} ${things}/s`, 'ratio', 'goal']
   return [
-    `medians (min–max); processor time in ms per ${thing}, and in cores for other load on the machine.\n`,
+    `medians (min–max); CPU time in ms per ${thing}, and in cores for other load on the machine.\n`,
     table([...head, 'CPU: worker', 'PostgreSQL', name, 'other load'], turns.length > 0 ? [row()] : []),
   ].join('\n')
 }
 
 export interface Arena {
   postern: Postern
-  /** The receiver's, in a separate process. */
+  /** The receiver's process id. */
   receiverPid: number
-  /** So many of the first do not count: the first seconds of a process are spent compiling. */
+  /** The number of initial items to ignore, because a process spends its first seconds compiling. */
   warmUp: number
-  /** When each was received, in any order. */
+  /** The arrival times, in any order. */
   times(): Promise<number[]>
 }
 
@@ -120,7 +120,7 @@ export async function measured(arena: Arena, pid: number, work: () => Promise<vo
   }
 }
 
-/** The receiver has an item before the worker has recorded that it was sent. */
+/** Needed because the receiver gets an item before the worker has recorded it as sent. */
 export async function untilEmpty({ superuser }: Postern, queue: string): Promise<void> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; await sleep(50)) {
     const { rowCount } = await superuser.query(`select from ${queue} limit 1`)

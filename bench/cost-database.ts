@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Postern } from './postern.ts'
 
-/** What PostgreSQL did, by its own books: pg_stat_statements, the statistics of tables, and the log itself. */
+/** The work done by PostgreSQL, according to pg_stat_statements, table statistics and the WAL. */
 export interface Spent {
   statements: { text: string; calls: number; ms: number; walBytes: number; walRecords: number }[]
-  /** Of the log, without images of whole pages, whose number depends on how long ago the last checkpoint was. */
+  /** Bytes of WAL, excluding full-page images, because their number depends on when the last checkpoint ran. */
   walBytes: number
   walImageBytes: number
   rows: Rows
@@ -17,10 +17,10 @@ export interface Spent {
 interface Rows {
   inserted: number
   updated: number
-  /** Of those, the ones that touched no index (heap-only tuples). */
+  /** Updates that changed no index (heap-only tuples). */
   inPlace: number
   deleted: number
-  /** Left behind for VACUUM. */
+  /** Dead rows left for VACUUM. */
   dead: number
 }
 
@@ -29,12 +29,12 @@ const untilCountedMs = 11_000
 
 export async function readyToCost({ superuser }: Postern): Promise<void> {
   await superuser.query('create extension if not exists pg_stat_statements with schema public')
-  // Autovacuum would be counted.
+  // Otherwise autovacuum's work would be counted.
   await superuser.query('alter system set autovacuum = off')
   await superuser.query('select pg_reload_conf()')
 }
 
-/** From now until the function that it returns is called. */
+/** Measures until the returned function is called. */
 export async function readCost(postern: Postern): Promise<() => Promise<Spent>> {
   const { superuser } = postern
   await superuser.query('vacuum analyze')
@@ -80,7 +80,7 @@ async function endOfLog({ superuser }: Postern): Promise<string> {
   return rows[0]?.lsn ?? ''
 }
 
-/** What the bench itself asks is left out. */
+/** Excludes the benchmark's own statements. */
 async function statementsSince({ superuser }: Postern): Promise<Spent['statements']> {
   const { rows } = await superuser.query(
     `select query as text, calls::int, total_exec_time as ms, wal_bytes::float8 as "walBytes",
@@ -91,7 +91,7 @@ async function statementsSince({ superuser }: Postern): Promise<Spent['statement
   return rows
 }
 
-/** Days are one table here. */
+/** Partitions are combined into one table. */
 async function rowsByTable({ superuser }: Postern): Promise<(Rows & { name: string })[]> {
   const { rows } = await superuser.query(
     `select schemaname || '.' || regexp_replace(relname, '_[0-9]{8}$', '') as name, sum(n_tup_ins)::int as inserted,

@@ -14,8 +14,8 @@ import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
 /**
- * `npm run bench:cost`: what one mail costs, stage by stage: statements, log of the database, rows, dead rows and processor
- * time. bench/README.md explains the figures, docs/operations/cost-of-a-mail.md what follows from them.
+ * `npm run bench:cost`: the cost of one message, stage by stage: statements, WAL, rows, dead rows and CPU time.
+ * bench/README.md explains the figures; docs/operations/cost-of-a-mail.md discusses them.
  */
 const { values: options } = parseArgs({
   options: {
@@ -35,7 +35,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 interface Stage {
   what: string
-  /** The unit of the figures: mails, or seconds. */
+  /** The unit of the figures: messages or seconds. */
   per: number
   spent: Spent
   cpuMs: Record<'api' | 'worker' | 'composing' | 'intake' | 'postgres', number>
@@ -48,7 +48,7 @@ const parts: Partial<Record<'worker' | 'intake', Part>> = {}
 try {
   await readyToCost(postern)
   const senders = await makeSenders(postern, Number(options.senders))
-  // Everything has run once: plans are cached, and code is compiled.
+  // Warm-up: plans are cached, and code is compiled.
   await acceptOneByOne(senders, Math.ceil(mails / 4))
   await startWorker()
   parts.intake = await postern.start('intake', { environment: { POSTERN_BOUNCE_PORT: String(intakePort) } })
@@ -69,14 +69,14 @@ try {
   stages.splice(1, 0, await stage('accepted in batches of 100', mails, () => acceptInBatches(senders, mails)))
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${mails} mails of ${sampleMessage.text.length + sampleMessage.html.length} bytes by ${senders.length} projects; for each mail, or`,
+    `${mails} messages of ${sampleMessage.text.length + sampleMessage.html.length} bytes by ${senders.length} projects; per message, or per`,
   )
   say(`second; load average ${loadavg()[0]?.toFixed(1)}.\n`)
   const head = [
     '',
     'statements',
-    'log bytes',
-    'page images',
+    'WAL bytes',
+    'full-page images',
     'rows in',
     'updated (in place)',
     'deleted',
@@ -122,7 +122,7 @@ async function untilSent(): Promise<void> {
   throw new Error('The queue was not empty after five minutes.')
 }
 
-/** For every mail in the sink a report of success, which the sink then forgets. */
+/** Sends a success report for every message in the sink, and empties the sink. */
 async function report(): Promise<void> {
   const count = sink.count()
   const reporter = startReporter(path.join(postern.directory, 'received'), intakePort)
@@ -146,7 +146,7 @@ async function stage(what: string, per: number, work: () => Promise<void>): Prom
   await work()
   await sleep(1500)
   const worker = await workerCpu(parts.worker)
-  // One that was started meanwhile has all of its time from here.
+  // If a process started during the measurement, all of its CPU time counts.
   const had = parts.worker === isOld ? before.worker : { all: 0, composing: 0 }
   const after = await cpuUsed()
   const ms = (seconds: number): number => (seconds * 1000) / per
@@ -163,7 +163,10 @@ async function stage(what: string, per: number, work: () => Promise<void>): Prom
   }
 }
 
-/** Seconds of a worker in all, and of the busiest thread beside its first: the one that composes and signs. */
+/**
+ * A worker's total CPU seconds, and the CPU seconds of its busiest thread other than the main thread. That thread
+ * composes and signs messages.
+ */
 async function workerCpu(part: Part | undefined): Promise<{ all: number; composing: number }> {
   if (!part) return { all: 0, composing: 0 }
   const tasks = await readdir(`/proc/${part.pid}/task`).catch(() => [])

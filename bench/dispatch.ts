@@ -21,8 +21,9 @@ import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
 /**
- * `npm run bench:dispatch`: how many mails `postern worker` signs and hands over per second, against nodemailer's own
- * pooled transport doing so with the same mails, to the same sink in the same run. bench/README.md explains the figures.
+ * `npm run bench:dispatch`: the number of messages that `postern worker` signs and sends per second, compared with
+ * nodemailer's pooled transport sending the same messages to the same sink in the same run. bench/README.md explains
+ * the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -39,7 +40,7 @@ const rounds = Number(options.rounds)
 const mails = Number(options.mails)
 const warmUp = Number(options['warm-up'])
 const total = warmUp + mails
-/** Postern's sessions to one MTA, and mails per session. */
+/** Postern's sessions per MTA, and messages per session. */
 const pool = { sessions: 20, mailsPerSession: 200 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -55,7 +56,7 @@ const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 try {
   const senders = await makeSenders(postern, Number(options.senders))
   const comparison: Comparison = {
-    ...{ no: 'S6', what: 'hand-over to a local sink', things: 'mails', rival: 'nodemailer', goal: 0.7 },
+    ...{ no: 'S6', what: 'hand-over to a local sink', things: 'messages', rival: 'nodemailer', goal: 0.7 },
     ...{ rounds, isWorkerAlone: options['worker-alone'] },
     otherLoadAtMost: Number(options['other-load-at-most']),
     measureWorker: () => measureWorker(senders),
@@ -64,7 +65,7 @@ try {
   const turns = await compete(comparison)
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${rounds} rounds of ${mails} mails of ${sampleMessage.text.length + sampleMessage.html.length} bytes each, after a warm-up of ${warmUp};`,
+    `${rounds} rounds of ${mails} messages of ${sampleMessage.text.length + sampleMessage.html.length} bytes each, after a warm-up of ${warmUp};`,
   )
   say(outcomeOf(comparison, turns))
 } finally {

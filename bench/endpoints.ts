@@ -10,8 +10,8 @@ const requestsAtOnce = 8
 const event = 'message.delivered'
 
 /**
- * Made through the API, which seals a secret for each; then pointed at an address that the API would refuse. In the order
- * of the question.
+ * Creates endpoints through the API, which encrypts a secret for each, and then sets URLs that the API would reject.
+ * Returns the endpoints in the order of the argument.
  */
 export async function makeEndpoints(
   { url, token, superuser }: Postern,
@@ -47,8 +47,8 @@ export async function makeEndpoints(
 }
 
 /**
- * So many events for each of these, about a message each, as the service writes them, except for the fan-out.
- * Returns their ids.
+ * Inserts this many events for each endpoint, each for a different message, in the same form as the service but without
+ * the fan-out. Returns their ids.
  */
 export async function writeEvents(
   client: pg.Client,
@@ -84,7 +84,7 @@ export async function writeEvents(
   return rows.map(({ id }) => id)
 }
 
-/** Nothing waits any more, and nothing was tried. */
+/** Removes all pending deliveries and attempts. */
 export async function forgetWebhooks({ superuser }: Postern): Promise<void> {
   await superuser.query(
     `truncate mail.events, mail.messages, mail.deliveries, mail.wakes, mail.delivery_attempts, mail.outbox`,

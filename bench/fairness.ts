@@ -9,8 +9,8 @@ import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
 
 /**
- * `npm run bench:fairness`: how long a mail takes from its acceptance to the MTA for a project that sends one mail a
- * second, alone, and beside another that has 200,000 waiting. bench/README.md explains the figures.
+ * `npm run bench:fairness`: the time from acceptance to receipt by the MTA for a project that sends one message per
+ * second, alone and next to another project with 200,000 queued messages. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -27,7 +27,7 @@ const rounds = Number(options.rounds)
 const pauseMs = Number(options['pause-ms'])
 const goal = Number(options['ratio-at-most'])
 
-// Longer than a lease: what a worker lost comes again.
+// Longer than a lease. Once a lease expires, a lost worker's messages are sent again.
 const patienceMs = 90_000
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -36,7 +36,7 @@ const postern = await startPostern()
 const sink = await startSink(path.join(postern.directory, 'received'))
 try {
   const [large, small] = await makeSenders(postern, 2)
-  if (!large || !small) throw new Error('there is no sender')
+  if (!large || !small) throw new Error('there are no senders')
   const turns: { alone: number[]; beside: number[] }[] = []
   for (let round = 1; round <= rounds; round++) {
     const alone = await measure(small)
@@ -47,7 +47,7 @@ try {
   const all = (of: 'alone' | 'beside'): number[] => turns.flatMap((turn) => turn[of])
   const ratio = percentile(all('beside'), 0.99) / percentile(all('alone'), 0.99)
   say(`\n${await circumstances(postern.superuser)};`)
-  say(`${rounds} rounds of ${mails} mails, one each ${pauseMs} ms; ms from acceptance to the MTA.\n`)
+  say(`${rounds} rounds of ${mails} messages, one every ${pauseMs} ms; ms from acceptance to the MTA.\n`)
   const row = (what: string, values: number[]): string[] => [
     what,
     ...[median(values), percentile(values, 0.9), percentile(values, 0.99), Math.max(...values)].map((value) =>
@@ -67,7 +67,7 @@ function summarize(values: number[]): string {
   return `p50 ${median(values).toFixed(0)} ms, p99 ${percentile(values, 0.99).toFixed(0)} ms`
 }
 
-/** From the moment in which the API has said yes. */
+/** Measured from the API's response. */
 async function measure(sender: Sender, backlogged?: Sender): Promise<number[]> {
   await forgetMail(postern)
   await sink.empty()
@@ -75,7 +75,7 @@ async function measure(sender: Sender, backlogged?: Sender): Promise<number[]> {
   const worker = await postern.start('worker', {
     environment: { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` },
   })
-  // It has begun, and has had time to compile.
+  // By now the worker has started and had time to compile.
   for (let warmUp = 0; warmUp < 5; warmUp++) await send(sender, pauseMs)
   const accepted = new Map<string, number>()
   for (let count = 0; count < mails; count++) {
@@ -86,11 +86,15 @@ async function measure(sender: Sender, backlogged?: Sender): Promise<number[]> {
     throw new Error('The backlog was empty before the end: increase --queued.')
   const waited = await waitsOf(accepted)
   await worker.kill()
-  if (waited.length !== mails) throw new Error(`${mails} mails were accepted, and ${waited.length} received`)
+  if (waited.length !== mails)
+    throw new Error(`${mails} messages were accepted, but ${waited.length} received`)
   return waited
 }
 
-/** Of all mails, once they have come, or of those that came in time. */
+/**
+ * The delays of all messages, once all have arrived or the wait has timed out. Messages that did not arrive are
+ * omitted.
+ */
 async function waitsOf(accepted: ReadonlyMap<string, number>): Promise<number[]> {
   for (const deadline = Date.now() + patienceMs; ; await sleep(200)) {
     const waited = (await sink.read()).flatMap(({ messageId, at }) => {

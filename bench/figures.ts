@@ -32,7 +32,7 @@ export function table(head: string[], rows: string[][]): string {
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
 }
 
-/** Where, when and on which state of the code the figures were taken. */
+/** The time, commit, machine and versions of a measurement. */
 export async function circumstances(client: pg.Client | pg.Pool): Promise<string> {
   const { rows } = await client.query<{ version: string; fsync: string; commit: string }>(
     `select current_setting('server_version') as version, current_setting('fsync') as fsync,
@@ -61,15 +61,15 @@ async function commit(): Promise<string> {
 const ticksPerSecond = 100
 
 /**
- * Seconds of processor time used so far by a process and, when `family` is asked for, its children: those
- * that ended are in the parent's own count.
+ * The CPU seconds used so far by a process and, with `family`, its children. Children that have exited are included in
+ * the parent's total.
  */
 export async function cpuSeconds(pid: number, family = false): Promise<number> {
   const numbers = family ? (await readdir('/proc')).filter((name) => /^\d+$/.test(name)) : [String(pid)]
   let ticks = 0
   for (const number of numbers) {
     const stat = await readFile(`/proc/${number}/stat`, 'utf8').catch(() => '')
-    // The name in parentheses may hold spaces; `state` is the first field after it.
+    // The name in parentheses can contain spaces; `state` is the first field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number)
     if (number === String(pid)) ticks += user + system + endedUser + endedSystem
@@ -78,7 +78,7 @@ export async function cpuSeconds(pid: number, family = false): Promise<number> {
   return ticks / ticksPerSecond
 }
 
-/** Seconds of processor time that the whole machine has used since it started. */
+/** The CPU seconds that the whole machine has used since it started. */
 export async function machineCpuSeconds(): Promise<number> {
   const [total = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
   // user, nice, system; then idle and iowait, which are not work; then irq, softirq, steal.
@@ -86,7 +86,7 @@ export async function machineCpuSeconds(): Promise<number> {
   return (user + nice + system + interrupts.reduce((sum, ticks) => sum + ticks, 0)) / ticksPerSecond
 }
 
-/** Waits until less than so many cores were busy for three seconds on end. */
+/** Waits until, averaged over three seconds, at most this many cores are busy. */
 export async function waitForIdleMachine(coresAtMost: number): Promise<void> {
   if (coresAtMost >= availableParallelism()) return
   for (const deadline = Date.now() + 30 * 60_000; Date.now() < deadline; ) {

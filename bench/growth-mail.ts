@@ -1,29 +1,30 @@
 import pg from 'pg'
 
 /**
- * Mail of some days by SQL, as one that was delivered leaves it: a message of 200 bytes, its recipient, its content, an
- * attempt, three events, the digest of the report, and the counts. A few projects have sent most of it.
+ * Several days of delivered messages, inserted by SQL. Each message is 200 bytes long and has a recipient, content, an
+ * attempt, three events, the digest of its report, and counters. A few projects have sent most of the messages.
  *
- * Each day is written into tables of its own that become partitions when they are full and indexed: nothing is kept up
- * row by row, and with `wal_level` minimal nothing is logged, because the tables are as new as the transaction.
+ * Each day is written to separate tables that become partitions once they are filled and indexed. No index is
+ * maintained row by row, and with `wal_level` minimal no WAL is written, because the tables are created in the same
+ * transaction.
  */
 export interface Stored {
   messages: number
   projects: number
-  /** Today and the days before it. */
+  /** The number of days, including today. */
   days: number
 }
 
-/** Who a message went to is kept for longer than what it said. */
+/** Messages and recipients are retained longer than bodies. */
 const keptLongerDays = 45
-/** How long a report is known again (core/mail/feedback). */
+/** How long digests of reports are retained (core/mail/feedback). */
 const seenDays = 14
 const tables = ['messages', 'recipients', 'bodies', 'attempts', 'events']
 const fillers = 4
 
 type Say = (text: string) => void
 
-/** What was stored before is gone. */
+/** Replaces all stored messages. */
 export async function fillMail(url: string, stored: Stored, say: Say): Promise<void> {
   const days = Array.from({ length: stored.days }, (_, before) => before)
   const startedAt = performance.now()
@@ -68,20 +69,20 @@ async function onClients(
 async function forget(client: pg.Client): Promise<void> {
   await client.query(`truncate mail.dispatch, mail.usage, mail.daily_counters, mail.suppressions, mail.feedback_seen, mail.outbox,
                                mail.idempotency`)
-  // Not day by day: attaching a partition locks the table until the commit.
+  // Not done day by day, because attaching a partition locks the table until the commit.
   await client.query(`do $$ declare part regclass; begin
     for part in select inhrelid::regclass from pg_inherits
                  where inhparent in (${tables.map((table) => `'mail.${table}'::regclass`).join(', ')})
                    and to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD') <= ${dayOf(0)} loop
       execute format('drop table %s', part);
     end loop; end $$`)
-  // Made again at the end, all at once.
+  // Recreated at the end.
   await client.query('alter table mail.feedback_seen drop constraint if exists feedback_seen_pkey')
 }
 
 const dayOf = (before: number): string => `((postern.now() at time zone 'UTC')::date - ${before})`
 
-/** Even the small ones: up to now, if it is today. */
+/** Messages are spread evenly over the day; for today, up to the current time. */
 async function fillDay(client: pg.Client, stored: Stored, before: number): Promise<void> {
   const share = Math.floor(stored.messages / stored.days) + (before < stored.messages % stored.days ? 1 : 0)
   const { rows } = await client.query<{ name: string; first: string; end: string }>(
@@ -111,7 +112,7 @@ async function fillDay(client: pg.Client, stored: Stored, before: number): Promi
   }
   await client.query(`insert into mail.daily_counters (project_id, day, sent, delivered)
     select project_id, ${dayOf(before)}, count(*), count(*) from made group by project_id`)
-  // Last: it locks the table until the commit.
+  // Done last, because it locks the table until the commit.
   for (const table of tables) {
     await client.query(
       `alter table mail.${table} attach partition mail.${table}${name} for values from ('${first}') to ('${end}')`,
@@ -120,7 +121,7 @@ async function fillDay(client: pg.Client, stored: Stored, before: number): Promi
   await client.query('commit')
 }
 
-/** As the table has them, for one that is to become a part of it. */
+/** Statements that create a table's indexes on a future partition. */
 async function indexesOf(client: pg.Client, table: string, part: string): Promise<{ statement: string }[]> {
   const { rows } = await client.query<{ statement: string }>(
     `select case when conname is null
@@ -133,7 +134,7 @@ async function indexesOf(client: pg.Client, table: string, part: string): Promis
   return rows
 }
 
-/** Days of which only the names of those who got mail are still kept; here they are empty. */
+/** Older days, for which only messages and recipients are retained. These partitions are empty. */
 async function emptyDays(client: pg.Client, from: number, to: number): Promise<void> {
   for (const table of ['messages', 'recipients']) {
     for (let before = from; before < to; before++) {
@@ -145,7 +146,7 @@ async function emptyDays(client: pg.Client, from: number, to: number): Promise<v
   }
 }
 
-/** What spans the days. */
+/** Data that is not specific to a day. */
 async function countAndIndex(client: pg.Client): Promise<void> {
   await client.query('alter table mail.feedback_seen add primary key (shard, project_id, digest)')
   await client.query(`insert into mail.usage (project_id, period, starts_on, accepted)
@@ -157,12 +158,12 @@ async function countAndIndex(client: pg.Client): Promise<void> {
 }
 
 const reply = `'250 2.0.0 Ok: queued as 4bX' || upper(substr(tail, 9, 10))`
-// By hand: built as JSON, it took as long as all the rest.
+// Built as text: with JSON functions, this step took as long as everything else combined.
 const content = `convert_to('{"from":{"name":"Shop","address":"shop@sender' || project_id || '.example.com"},"to":[{"name":null,'
   || '"address":"' || address || '"}],"cc":[],"reply_to":[],"subject":"Your order is on its way","text":"'
   || repeat(tail || ' word ', 8) || '","html":null,"headers":[],"attachments":[]}', 'UTF8')`
 
-/** Without generated columns. */
+/** Excludes generated columns. */
 const rowsOf: Record<string, string> = {
   messages: `(id, project_id, identity_id, api_key_id, from_address, subject, recipient_count, size_bytes, created_at)
     select id, project_id, project_id, project_id, 'shop@sender' || project_id || '.example.com',
@@ -175,15 +176,15 @@ const rowsOf: Record<string, string> = {
     select id, 0, 1, project_id, 'service', '127.0.0.1:25', '4bX' || upper(substr(tail, 9, 10)), 'sent', ${reply},
            at, at + interval '1 second' from made`,
   events: `(id, project_id, type, message_id, recipient_no, data, created_at)
-    -- Within the day, whose partition this is.
-    select (lpad(to_hex((extract(epoch from least(told.at, date_trunc('day', made.at, 'UTC') + interval '23:59:59.999'))
-              * 1000)::bigint), 12, '0') || overlay(tail placing told.place from 18 for 1))::uuid,
-           project_id, told.type, id, told.no, told.data, told.at
+    -- Within the day of this partition.
+    select (lpad(to_hex((extract(epoch from least(event_row.at, date_trunc('day', made.at, 'UTC') + interval '23:59:59.999'))
+              * 1000)::bigint), 12, '0') || overlay(tail placing event_row.place from 18 for 1))::uuid,
+           project_id, event_row.type, id, event_row.no, event_row.data, event_row.at
       from made cross join lateral (values
         (at, '0', 'message.accepted', null::smallint, '{"recipients": 1}'::jsonb),
         (at + interval '1 second', '1', 'message.sent', 0,
          jsonb_build_object('recipient', address, 'status', null, 'diagnostic', ${reply})),
         (at + interval '5 seconds', '2', 'message.delivered', 0,
          jsonb_build_object('recipient', address, 'status', '2.0.0', 'diagnostic', '250 2.0.0 Ok')))
-        as told (at, place, type, no, data)`,
+        as event_row (at, place, type, no, data)`,
 }

@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib'
 import type pg from 'pg'
 
 /**
- * Projects by SQL, each as an operator leaves it: an owner, a verified domain with its identity and key, an API key.
- * Numbers are the same everywhere: project 7 has domain 7, identity 7 and API key 7.
+ * Projects inserted by SQL, each with an owner, a verified domain with its identity and key, and an API key. Ids match:
+ * project 7 has domain 7, identity 7 and API key 7.
  */
 export interface Member {
   projectId: number
@@ -18,7 +18,7 @@ export const memberOf = (projectId: number): Member => ({
   secret: secretOf(projectId),
 })
 
-/** Adds those that are missing. The first `openable` have API keys whose secrets are known (`memberOf`). */
+/** Adds the missing projects. The first `openable` projects have API keys with known secrets (`memberOf`). */
 export async function fillProjects(client: pg.Client, count: number, openable: number): Promise<void> {
   const { rows } = await client.query<{ last: string }>(
     'select coalesce(max(id), 0) as last from control.projects',
@@ -30,7 +30,8 @@ export async function fillProjects(client: pg.Client, count: number, openable: n
       .update(secretOf(first + place))
       .digest('hex'),
   )
-  // Triggers are off: references are not checked row by row, and what triggers would write is written at the end.
+  // Triggers are disabled: foreign keys are not checked row by row, and the rows that triggers would write are inserted
+  // at the end.
   await client.query('set session_replication_role = replica')
   await client.query('set synchronous_commit = off')
   for (const statement of statements(first, count)) await client.query(statement)
@@ -70,7 +71,7 @@ const statements = (first: number, last: number): string[] => {
     `insert into control.identities (id, project_id, domain_id, name, provider, state, reconcile_at, registered_at)
             overriding system value
      select n, n, n, 'sender' || n || '.example.com', 'service', 'registered', null, postern.now() from ${each}`,
-    // As large as a key; nothing is signed with it.
+    // A placeholder with the size of a real key; nothing is signed with it.
     `insert into control.dkim_keys (id, project_id, identity_id, selector, public_key, encrypted_private_key, state,
                                     activated_at)
      select n, n, n, 'p' || n, repeat(md5(n::text), 12), decode(repeat(md5(n::text), 76), 'hex'), 'active', postern.now()
@@ -78,7 +79,7 @@ const statements = (first: number, last: number): string[] => {
   ]
 }
 
-// What the API takes for a key that was given out (docs/guide): 43 characters and their checksum.
+// The format of an API key (docs/guide): 43 characters and a checksum.
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 function secretOf(projectId: number): string {

@@ -12,8 +12,9 @@ import { makeSampleMessage } from './sample-message.ts'
 import { type Timed, timeStatements } from './timings.ts'
 
 /**
- * `npm run bench:growth`: whether accepting and claiming mail becomes slower as mail and projects become many. Two
- * installations side by side, a new one and one that grows, take turns. bench/README.md explains the figures.
+ * `npm run bench:growth`: measures whether acceptance and claims become slower as the number of messages and projects
+ * grows. Two installations are measured alternately: a new one and one that grows. bench/README.md explains the
+ * figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -30,10 +31,10 @@ const seconds = Number(options.seconds)
 const waiting = Number(options.waiting)
 const goal = 1.3
 const connections = 64
-/** Of projects that send, and of those with mail waiting. */
+/** The maximum number of projects that send, and the maximum number with queued mail. */
 const sendersAtMost = 1000
 
-/** A month of mail is what is kept by default. */
+/** 30 days is the default retention. */
 const steps: Stored[] = [
   { messages: 100_000, projects: 1_000, days: 30 },
   { messages: 1_000_000, projects: 1_000, days: 30 },
@@ -48,17 +49,17 @@ interface Side {
 }
 
 interface Measured {
-  /** Mails accepted per second. */
+  /** Accepted messages per second. */
   accepted: number
   p50Ms: number
-  /** For each claim: the statement that leases mails, and the one that reads them. */
+  /** For each claim, the combined duration of the statement that leases messages and the statement that reads them. */
   claimMs: number[]
   lookMs: number[]
   finishMs: number[]
   mailsPerClaim: number
 }
 
-/** Of what is cut by day. */
+/** The id columns of the tables partitioned by day. */
 const idColumns = {
   messages: 'id',
   recipients: 'message_id',
@@ -70,7 +71,7 @@ const idColumns = {
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const lua = path.join(import.meta.dirname, 'send-messages.lua')
 
-/** Nothing is logged of tables that are as new as their transaction: they are filled faster. */
+/** With these settings, no WAL is written for tables created in the same transaction, so filling them is faster. */
 const settings = {
   wal_level: 'minimal',
   max_wal_senders: '0',
@@ -89,7 +90,9 @@ try {
     rows.push(await compare(small, large))
   }
   say(`\n${await circumstances(small.postern.superuser)};`)
-  say(`${rounds} rounds of ${seconds} s and of ${waiting} mails queued, alternating with an installation of`)
+  say(
+    `${rounds} rounds of ${seconds} s and of ${waiting} queued messages, alternating with an installation of`,
+  )
   say(`${describe(smallest)}; medians (min–max of the rounds); load average ${loadavg()[0]?.toFixed(1)}.\n`)
   const head = ['stored', 'S1 mails/s', 'smallest', 'slower by', 'claim ms', 'smallest', 'slower by']
   say(table([...head, 'finish ms', 'smallest', 'look ms', 'smallest', 'GB'], rows))
@@ -113,7 +116,7 @@ async function open(data: string | undefined, stored: Stored): Promise<Side> {
   return side
 }
 
-/** What is there already, in data that was kept, is left as it is. */
+/** Reuses the data if the database was kept from an earlier run. */
 async function grow(side: Side, stored: Stored): Promise<void> {
   const { superuser, databaseUrl } = side.postern
   side.stored = stored
@@ -136,8 +139,9 @@ async function setting({ postern: { superuser } }: Side, name: string, value: st
 
 async function compare(small: Side, large: Side): Promise<string[]> {
   const turns: { small: Measured; large: Measured }[] = []
-  // The first seconds of a process are spent compiling, and the first writes to a page after a checkpoint take an image of
-  // it along: a thousand projects write to ten thousand pages, ten to a few. No other checkpoint comes before the end.
+  // A process spends its first seconds compiling, and the first write to a page after a checkpoint logs a full-page
+  // image: a thousand projects write to ten thousand pages, ten projects only to a few. No other checkpoint occurs
+  // before the end.
   for (const side of [small, large]) await accept(side, 2 * seconds)
   for (let round = 1; round <= rounds; round++) {
     const turn = { small: await measure(small), large: await measure(large) }
@@ -157,7 +161,7 @@ async function measure(side: Side): Promise<Measured> {
   return {
     accepted: perSecond,
     p50Ms,
-    // A claim that found nothing reads nothing.
+    // An empty claim reads no messages.
     claimMs: claims.slice(0, letters.length).map((ms, place) => ms + (letters[place] ?? 0)),
     lookMs: timesOf(statements, /^\s*with recursive lane/),
     finishMs: timesOf(statements, /^\s*with result as materialized/),
@@ -169,7 +173,7 @@ function timesOf(statements: Timed[], kind: RegExp): number[] {
   return statements.filter(({ text }) => kind.test(text)).map(({ ms }) => ms)
 }
 
-/** S1: POST /v1/messages over 64 connections, each mail of another project. */
+/** S1: POST /v1/messages over 64 connections, each message from a different project. */
 async function accept(side: Side, forSeconds: number): Promise<{ perSecond: number; p50Ms: number }> {
   const { postern, stored } = side
   const messageFile = path.join(postern.directory, 'message.json')
@@ -195,13 +199,13 @@ async function accept(side: Side, forSeconds: number): Promise<{ perSecond: numb
   const accepted = await acceptedInTheEnd(side)
   const unheard = accepted - succeeded
   if (failed > 0 || unheard < 0 || unheard > connections) {
-    throw new Error(`${succeeded} mails were accepted, ${failed} were not, and ${accepted} are stored.`)
+    throw new Error(`${succeeded} messages were accepted, ${failed} were not, and ${accepted} are stored.`)
   }
   await forgetSince(side, since)
   return { perSecond, p50Ms }
 }
 
-/** wrk aborts the requests in progress at its end; they are still written, a little later. */
+/** When wrk exits, it aborts the requests in progress; their messages are still written shortly afterwards. */
 async function acceptedInTheEnd({ postern }: Side): Promise<number> {
   for (let before = -1; ; await sleep(1000)) {
     const { rows } = await postern.superuser.query<{ count: string }>('select count(*) from mail.dispatch')
@@ -211,7 +215,7 @@ async function acceptedInTheEnd({ postern }: Side): Promise<number> {
   }
 }
 
-/** A worker processes the queued mail of test keys, which is claimed like any other and not handed over. */
+/** A worker processes queued messages sent with test keys. They are claimed like any others but not sent. */
 async function claim(side: Side): Promise<Timed[]> {
   const { postern, stored } = side
   const since = await beginning(side)
@@ -261,7 +265,7 @@ async function beginning({ postern }: Side): Promise<string> {
   return rows[0]?.id ?? ''
 }
 
-/** As it was before: what was measured leaves the next turn nothing to carry. */
+/** Restores the previous state, so a measurement does not affect the next one. */
 async function forgetSince({ postern: { superuser } }: Side, since: string): Promise<void> {
   await superuser.query('truncate mail.dispatch')
   for (const [name, id] of Object.entries(idColumns)) {

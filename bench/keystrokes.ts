@@ -5,9 +5,9 @@ import { fillOnce } from './lists-fill.ts'
 import { startPostern } from './postern.ts'
 
 /**
- * `npm run bench:keystrokes`: how long after a key is pressed in the console's search of projects its answer is on the
- * screen, with 1,000,000 projects. Needs the console to be built (`npm run build`). Signing in is left out: the browser
- * is handed a token where it would draw one.
+ * `npm run bench:keystrokes`: the time from a key press in the console's project search until its result is on the
+ * screen, with 1,000,000 projects. Requires a built console (`npm run build`). Sign-in is skipped: the browser gets a
+ * token from an intercepted request.
  */
 const { values: options } = parseArgs({
   options: {
@@ -18,7 +18,7 @@ const { values: options } = parseArgs({
   },
 })
 const goalMs = 300
-/** Existing names, parts of names, and names that do not exist. */
+/** Existing names, substrings of names, and names that do not exist. */
 const words = ['acme', 'post', 'shop 4711', 'north', 'zzzz', 'o-7', 'in']
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -36,7 +36,7 @@ try {
   const tookMs: number[] = []
   const slowest: [word: string, ms: number][] = []
   for (let round = 0; round < Number(options.rounds); round++) {
-    // A new page: a page caches its results.
+    // Reloads the page, because it caches its results.
     await page.goto('/console/projects')
     await page.getByRole('table').waitFor()
     for (const word of words) tookMs.push(...(await typed(page, word, slowest)))
@@ -74,7 +74,7 @@ async function handToken(page: Page): Promise<void> {
   await page.route('**/v1/auth/session', (route) => route.fulfill({ json: { user, session } }))
 }
 
-/** Key by key, each when the one before has its answer; and away again, unmeasured. */
+/** Types a word one key at a time, waiting for each result, and then clears the field without measuring. */
 async function typed(page: Page, word: string, slowest: [word: string, ms: number][]): Promise<number[]> {
   const field = page.getByRole('textbox', { name: 'Search' })
   const tookMs: number[] = []
@@ -90,7 +90,10 @@ async function typed(page: Page, word: string, slowest: [word: string, ms: numbe
   return tookMs
 }
 
-/** In the page: resolves with the time from the next input to the first frame in which all that is shown answers it. */
+/**
+ * Runs in the page: resolves with the time from the next input to the first frame in which everything shown matches the
+ * input.
+ */
 function watch(question: string): void {
   const page = globalThis as unknown as {
     answered: Promise<number>
@@ -103,8 +106,8 @@ function watch(question: string): void {
   }
   const isAnswered = (): boolean => {
     const names = [...page.document.querySelectorAll('tbody tr td:first-child a')]
-    // The second: what is asked for is rarer than the rows that the server looks at for a page.
-    if (names.length === 0) return /No project fits|Nothing yet among/.test(page.document.body.innerText)
+    // The second text is shown if a page other than the last has no matches.
+    if (names.length === 0) return /No matching projects|No matches so far/.test(page.document.body.innerText)
     return names.every(({ innerText }) => innerText.toLowerCase().includes(question))
   }
   page.answered = new Promise((resolve) => {

@@ -1,15 +1,15 @@
 import { actors, busyProject, freePlan, legacyPlan } from './lists-fill.ts'
 
-/** Everything that lists can be asked: each value of each filter with each of all the others, and each order. */
+/** All combinations of filter values and sort orders of the lists. */
 export interface Case {
-  /** What its figures are put together with. */
+  /** Cases in the same group are reported together. */
   group: string
   path: string
 }
 
 type Values = Record<string, (string | null)[]>
 
-/** Null leaves the parameter out. */
+/** Null omits the parameter. */
 function combinations(values: Values): Record<string, string>[] {
   let all: Record<string, string>[] = [{}]
   for (const [name, choices] of Object.entries(values)) {
@@ -20,8 +20,8 @@ function combinations(values: Values): Record<string, string>[] {
   return all
 }
 
-// In the order of how often they are found: everywhere, in a thirteenth, in a thousandth, in a few, nowhere although
-// each three letters of it are common, nowhere at all; then what an index of three letters does not help with.
+// Ordered by how many names contain the text: all, one in thirteen, one in a thousand, a few, none (although each
+// trigram is common), none. After these come texts for which a trigram index does not help.
 const parts = [
   null,
   'project',
@@ -63,7 +63,7 @@ export const userCases = (): Case[] =>
     is_active: [null, 'true', 'false'],
   }).map((query) => ({ group: 'users', path: `/users?${new URLSearchParams(query)}` }))
 
-/** Each keystroke of a search; then common, rare and missing terms, and terms without letters. */
+/** Each keystroke of a search; then common, rare and absent terms, and terms without letters. */
 export function searchCases(): Case[] {
   const typed = [
     'Imported Quixotic',
@@ -89,7 +89,9 @@ export function searchCases(): Case[] {
   }))
 }
 
-/** `lastAt` is the time of the newest row, `spanSeconds` how far back the oldest lies. */
+/**
+ * `lastAt` is the time of the newest row; `spanSeconds` is the number of seconds between the oldest and the newest row.
+ */
 export function auditCases(lastAt: Date, spanSeconds: number): Case[] {
   const back = (share: number): string =>
     new Date(lastAt.getTime() - share * spanSeconds * 1000).toISOString()

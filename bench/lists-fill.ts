@@ -1,9 +1,10 @@
 import type pg from 'pg'
 
 /**
- * An installation of some years, by SQL: projects that differ in size, plan and conduct, and an audit in which a few
- * administrators did most of the work. Rows that the API would make, but for the hashes of the audit, which chain
- * nothing; triggers are off while the rows are made, and what they would have kept is computed at the end.
+ * An installation that has been used for some years, created by SQL: projects that differ in size, plan and behaviour,
+ * and an audit log in which a few administrators made most of the changes. The rows are the same as those the API
+ * writes, except for the audit hashes, which do not form a chain. Triggers are disabled during the inserts, and the
+ * data that they maintain is computed at the end.
  */
 export interface Sizes {
   projects: number
@@ -12,14 +13,14 @@ export interface Sizes {
 
 type Say = (text: string) => void
 
-/** Unless it is full already, as a run left it. */
+/** Fills the database unless an earlier run has already done so. */
 export async function fillOnce(client: pg.Client, sizes: Sizes, say: Say): Promise<void> {
   const { rows } = await client.query<{ projects: string; audit: string }>(
     'select (select count(*) from control.projects) as projects, (select count(*) from control.audit) as audit',
   )
   if (Number(rows[0]?.projects) >= sizes.projects && Number(rows[0]?.audit) >= sizes.audit) return
   say('Filling the database:')
-  // postern admin create has left a row there.
+  // Removes the row written by `postern admin create`.
   await client.query(`set session_replication_role = replica; delete from control.audit;
     delete from control.audit_people; delete from control.audit_heads; reset session_replication_role`)
   await fill(client, sizes, say)
@@ -44,13 +45,13 @@ async function fill(client: pg.Client, sizes: Sizes, say: Say): Promise<void> {
       const last = Math.min(first + auditAtOnce - 1, sizes.audit)
       await step(`audit rows ${first} to ${last}`, auditRows(first, last, sizes))
     }
-    await step('people beside the audit', auditPeople)
+    await step('personal data of the audit', auditPeople)
   })
   await client.query(`select setval('control.audit_id_seq', (select max(id) from control.audit))`)
   for (const table of ['users', 'plans', 'projects', 'members', 'domains', 'routes']) {
     await client.query(`select setval('control.${table}_id_seq', (select max(id) from control.${table}))`)
   }
-  // Where the commands of `postern` append.
+  // The chain to which `postern` commands append.
   await client.query(`insert into control.audit_heads (chain, seq, hash)
     select 0, max(seq), decode(repeat('00', 32), 'hex') from control.audit where chain = 0`)
   await client.query('reset session_replication_role')
@@ -68,7 +69,7 @@ const projectTables = [
   'control.project_listing',
 ]
 
-/** An index made at the end takes a tenth of one kept up row by row. */
+/** Creating an index at the end takes a tenth of the time that maintaining it row by row would take. */
 async function withoutIndexes(
   client: pg.Client,
   tables: string[],
@@ -90,7 +91,7 @@ async function withoutIndexes(
   say(`  ${rows.length} indexes: ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
 }
 
-/** From 0 to 1, the same for a number and a purpose each time, and different for each. */
+/** A deterministic value from 0 to 1 for each number and purpose. */
 const chance = (of: string, purpose: number): string =>
   `((hashint8extended(${of}, ${purpose}) & 1048575)::float8 / 1048576)`
 
@@ -102,9 +103,9 @@ const first =
 const second = 'Shop Labs Media Foods Travel Games News Bank Health School Cloud Data Works'.split(' ')
 
 const plans = 20
-/** Closed long ago: only the oldest projects have it. */
+/** No longer available: only the oldest projects have this plan. */
 export const legacyPlan = plans
-/** Six in ten projects, a handful of limits. */
+/** The plan of six in ten projects, with low limits. */
 export const freePlan = 1
 
 const projectStatements = (count: number): Record<string, string> => ({
@@ -124,7 +125,7 @@ const projectStatements = (count: number): Record<string, string> => ({
     insert into control.projects (id, user_id, name, is_locked, allow_service_mta, plan_id, admin_plan_id, version,
                                   created_at, updated_at) overriding system value
     select n, 1000 + n,
-           -- The oldest tenth came from elsewhere, all with one word in the name; a word in a thousand is rare.
+           -- The oldest tenth was imported and has a common word in the name; one name in a thousand has a rare word.
            case when n <= ${count} / 10 then 'Imported ' else '' end || ${pick(first, 'n', 4)} || ' '
              || ${pick(second, 'n', 5)} || case when n % 1000 = 7 then ' Quixotic' else ' Project' end
              || ' ' || substr(md5(n::text), 1, 6),
@@ -139,7 +140,8 @@ const projectStatements = (count: number): Record<string, string> => ({
     select id, case when is_locked then floor(40 * ${chance('id', 11)}) else 100 - floor(95 * ${chance('id', 11)} ^ 4) end,
            floor(1000 * ${chance('id', 12)} ^ 4), floor(100 * ${chance('id', 13)} ^ 4), floor(50 * ${chance('id', 14)} ^ 6)
       from control.projects`,
-  // Most have their owner alone; one in some hundreds has more than its plan allows, counting those who have not joined.
+  // Most projects have no members other than their owner. If invited members are counted, one project in a few hundred
+  // exceeds its plan's limit.
   members: `
     insert into control.members (project_id, user_id, email, name, role, joined_at)
     select id, case when n = 1 then user_id end, 'member' || n || '.' || id || '@example.org', 'Member',
@@ -164,7 +166,7 @@ const projectStatements = (count: number): Record<string, string> => ({
 
 const auditAtOnce = 1_000_000
 
-/** Operations with their share in a thousand and the resource they are about. */
+/** Operations, each with its resource type and its share of all rows in parts per thousand. */
 export const operations: [operation: string, type: string, share: number][] = [
   ['projects.edit', 'project', 300],
   ['members.create', 'member', 150],
@@ -182,9 +184,9 @@ export const operations: [operation: string, type: string, share: number][] = [
   ['projects.set-billing', 'project', 1],
 ]
 
-/** One project with a hundredth of everything, chain 0 with what belongs to none, the rest spread out. */
+/** This project has a hundredth of all rows; chain 0 has the rows without a project; the rest are spread evenly. */
 export const busyProject = 5
-/** In the order of how much they did: two thirds were done by the first. */
+/** Ordered by number of changes: the first made two thirds of them. */
 export const actors = [2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007]
 
 function auditRows(from: number, to: number, { projects, audit }: Sizes): string {
@@ -199,9 +201,9 @@ function auditRows(from: number, to: number, { projects, audit }: Sizes): string
   }
   const zeroes = `decode(repeat('00', 32), 'hex')`
   return `
-    insert into control.audit (chain, seq, id, at, actor_id, actor_digest, request_id, operation, project_id,
-                               resource_type, resource_id, reason, before, after, xid, prev_hash, hash)
-    select coalesce(project, 0), n, n, now() - (${audit} - n) * interval '3 seconds', actor, ${zeroes},
+    insert into control.audit (chain, seq, id, at, actor_kind, actor_id, actor_digest, request_id, operation,
+                               project_id, resource_type, resource_id, reason, before, after, xid, prev_hash, hash)
+    select coalesce(project, 0), n, n, now() - (${audit} - n) * interval '3 seconds', 'person', actor, ${zeroes},
            '0198f2a4-0000-7000-8000-' || lpad(n::text, 12, '0'), operation, project, type, resource::text,
            case when dice % 3 = 0 then 'Asked for by the customer, ticket ' || n end,
            jsonb_build_object('name', 'Before ' || n, 'is_locked', false),

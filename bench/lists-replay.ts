@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Statement } from './statements.ts'
 
-/** Statements that the API sent, sent again. */
+/** Repeats statements that the API sent. */
 export async function replay(client: pg.Client, statements: Statement[]): Promise<void> {
   for (const { text, values } of statements) await send(client, text, values)
 }
@@ -10,20 +10,20 @@ async function send(client: pg.Client, text: string, values: (string | null)[]):
   try {
     await (values.length > 0 ? client.query(text, values) : client.query(text))
   } catch (error) {
-    // The API aborts this statement on a timeout and continues without it.
+    // If this statement times out, the API continues without its result.
     if ((error as { code?: unknown }).code !== '57014') throw error
   }
 }
 
 export interface Plan {
-  /** Large tables that are read from end to end. */
+  /** Large tables that the plan scans sequentially. */
   scanned: string[]
   text: string
 }
 
 const small = ['plans']
 
-/** The query plan of each statement, under the settings between them. */
+/** The query plan of each statement, under the settings made before it. */
 export async function planOf(client: pg.Client, statements: Statement[]): Promise<Plan[]> {
   const plans: Plan[] = []
   for (const { text, values } of statements) {

@@ -17,15 +17,15 @@ import { type Postern, startPostern } from './postern.ts'
 import { captureEach, type Statement } from './statements.ts'
 
 /**
- * `npm run bench:lists`: how long every list takes under every filter and order, against the same statements sent
- * straight to the same PostgreSQL in the same run. bench/README.md explains the figures.
+ * `npm run bench:lists`: the duration of every list with every filter and sort order, compared with the same statements
+ * sent directly to the same PostgreSQL in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
     projects: { type: 'string', default: '1000000' },
     audit: { type: 'string', default: '10000000' },
     rounds: { type: 'string', default: '3' },
-    // Of so many cases one is measured.
+    // Measures only one in this many cases.
     every: { type: 'string', default: '1' },
     only: { type: 'string' },
     data: { type: 'string' },
@@ -39,7 +39,7 @@ const goal = { ratio: 3, p99Ms: 100 }
 
 interface Page extends Case {
   rows: number
-  /** Not full, and yet not the last. */
+  /** Whether a page other than the last has fewer rows than the limit. */
   isShort: boolean
   statements: Statement[]
   plans: Plan[]
@@ -55,7 +55,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const postern = await startPostern({ data: options.data })
 const sql = new pg.Client({
   connectionString: postern.databaseUrl,
-  // As the API's own connections.
+  // Like the API's connections.
   options:
     '-c role=postern_admin -c search_path=pg_catalog -c TimeZone=UTC -c jit=off -c statement_timeout=15000',
 })
@@ -96,7 +96,7 @@ async function auditCasesOf({ superuser }: Postern): Promise<Case[]> {
   return auditCases(span.last, (span.last.getTime() - span.first.getTime()) / 1000)
 }
 
-/** A search is one page. */
+/** Requests one page; a search has only one. */
 async function get(path: string): Promise<{ data: unknown[]; next_cursor?: string | null }> {
   if (Date.now() - token.drawnAt > 5 * 60_000) token = { text: await postern.token(), drawnAt: Date.now() }
   const response = await fetch(`${postern.url}/v1/admin${path}`, {
@@ -107,7 +107,7 @@ async function get(path: string): Promise<{ data: unknown[]; next_cursor?: strin
   return JSON.parse(text)
 }
 
-/** Asks each once while PostgreSQL logs what the API sends. */
+/** Requests each page once, while PostgreSQL logs the API's statements. */
 async function capture(cases: Case[]): Promise<Page[]> {
   const pages: Omit<Page, 'statements'>[] = []
   const visit = async (visited: Case): Promise<string | null> => {
@@ -137,7 +137,7 @@ async function capture(cases: Case[]): Promise<Page[]> {
   })
 }
 
-/** The statements of the list: between BEGIN and COMMIT. The lookup of the user comes before. */
+/** The list's statements: those between BEGIN and COMMIT. The user lookup comes earlier. */
 function listStatements(statements: Statement[], path: string): Statement[] {
   const begin = statements.findIndex(({ text }) => /^(begin|start transaction)/i.test(text))
   const commit = statements.findIndex(({ text }) => /^commit/i.test(text))
@@ -145,7 +145,7 @@ function listStatements(statements: Statement[], path: string): Statement[] {
   return statements.slice(begin, commit + 1)
 }
 
-/** The API and PostgreSQL take turns at each page, and take turns at being first. */
+/** Each page is requested from the API and from PostgreSQL, in alternating order. */
 async function measure(pages: Page[], round: number): Promise<void> {
   await waitForIdleMachine(Number(options['other-load-at-most']))
   const [startedAt, cpuBefore] = [performance.now(), await otherCpu()]
@@ -162,7 +162,7 @@ async function measure(pages: Page[], round: number): Promise<void> {
   say(`Round ${round}: ${seconds.toFixed(0)} s; other load: ${cores.toFixed(1)} cores`)
 }
 
-/** Processor time that others used. */
+/** CPU time used by other processes. */
 async function otherCpu(): Promise<number> {
   const { api, postgres } = postern.pids
   const ours = (await cpuSeconds(api)) + (await cpuSeconds(postgres, true)) + (await cpuSeconds(process.pid))

@@ -1,7 +1,7 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** The two load generators. Both are written in C and cost little beside what they measure. */
+/** The two load generators. Both are written in C, and their cost is small compared with what they measure. */
 export interface Load {
   seconds: number
   connections: number
@@ -10,9 +10,9 @@ export interface Load {
 export interface LoadResult {
   succeeded: number
   failed: number
-  /** Successes alone. */
+  /** Successful requests only. */
   perSecond: number
-  /** pgbench does not report these two. */
+  /** pgbench does not report the two percentiles. */
   p50Ms?: number
   p99Ms?: number
 }

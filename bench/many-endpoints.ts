@@ -11,8 +11,8 @@ import { startReceiver } from './receiver.ts'
 import { creator, makeProjects } from './senders.ts'
 
 /**
- * `npm run bench:many-endpoints`: how long an event takes from its commit to an endpoint that answers, beside as many that
- * are dead, and without them. bench/README.md explains the figures.
+ * `npm run bench:many-endpoints`: the time from an event's commit to its arrival at a healthy endpoint, both with and
+ * without an equal number of dead endpoints. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -29,24 +29,24 @@ const half = Number(options.endpoints) / 2
 const projects = Number(options.projects)
 const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
-/** To each half, per second. */
+/** Events per second to each half. */
 const rate = Number(options.rate)
-/** For each that has been dead for an hour. */
+/** Pending events of each endpoint that has been dead for an hour. */
 const waiting = Number(options.waiting)
 const goal = Number(options['ratio-at-most'])
 
 const warmUpSeconds = 5
 const tickMs = 100
-/** Longer than a lease: what a worker lost comes again. */
+/** Longer than a lease. Once a lease expires, a lost worker's events are sent again. */
 const patienceMs = 90_000
 
 const scenarios = ['alone', 'just died', 'dead for an hour'] as const
 type Scenario = (typeof scenarios)[number]
 
 interface Measured {
-  /** In ms, of each event. */
+  /** The delay of each event in ms. */
   waits: number[]
-  /** Requests to the dead that have ended, per second. */
+  /** Failed requests to dead endpoints per second. */
   failed: number
   workerCores: number
   otherCores: number
@@ -57,19 +57,19 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const postern = await startPostern()
 const { files } = writeCertificate(postern.directory)
 const receiver = await startReceiver(postern.directory, files)
-// A separate process: the dead receivers do not slow down the measured one.
+// Runs in a separate process, so the dead receivers do not slow down the measured one.
 const graveyard = await startReceiver(postern.directory, files)
-const nobody = await closedPort()
-// The writer for the dead endpoints does not delay the writer for the healthy ones.
+const refusedPort = await closedPort()
+// A separate connection, so writes for dead endpoints do not delay those for healthy ones.
 const other = new pg.Client({ connectionString: postern.ownerUrl })
 await other.connect()
 const environment = {
-  POSTERN_WEBHOOK_PORTS: [receiver.port, graveyard.port, nobody].join(),
+  POSTERN_WEBHOOK_PORTS: [receiver.port, graveyard.port, refusedPort].join(),
   POSTERN_PRIVATE_NETWORKS: '127.0.0.0/8',
   POSTERN_WEBHOOK_CA_FILE: files.certificate,
 }
 const deaths = [
-  `https://127.0.0.1:${nobody}/refused`,
+  `https://127.0.0.1:${refusedPort}/refused`,
   `https://127.0.0.1:${graveyard.port}/hang`,
   `https://127.0.0.1:${graveyard.port}/fail`,
 ]
@@ -87,7 +87,7 @@ try {
   }
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${rounds} rounds of ${seconds} s, ${rate} events a second to each half; ms from the commit to the arrival, medians (min–max).\n`,
+    `${rounds} rounds of ${seconds} s, ${rate} events per second to each half; ms from commit to arrival, medians (min–max).\n`,
   )
   const head = ['', 'p50', 'p99', 'ratio of p50', 'ratio of p99', 'failed/s', 'worker', 'other load']
   say(
@@ -108,7 +108,7 @@ try {
   await postern.stop()
 }
 
-/** Each project has as many of the one as of the other. */
+/** Each project has as many healthy endpoints as dead ones. */
 async function makeBoth(): Promise<[living: Endpoint[], dead: Endpoint[]]> {
   const ids = await makeProjects(postern, await creator(postern), projects)
   const wanted = (target: (index: number) => string) =>
@@ -119,7 +119,7 @@ async function makeBoth(): Promise<[living: Endpoint[], dead: Endpoint[]]> {
   const answering = wanted(() => `https://127.0.0.1:${receiver.port}/hook`)
   const all = await makeEndpoints(postern, [
     ...answering,
-    // By rounds over the projects; otherwise each project would have only one kind of failure.
+    // Failures are assigned to the projects in turn; otherwise each project would have only one kind of failure.
     ...wanted((index) => deaths[Math.floor(index / ids.length) % deaths.length] ?? ''),
   ])
   return [all.slice(0, half), all.slice(half)]
@@ -151,7 +151,7 @@ async function measure(
   const { rows } = await postern.superuser.query<{ failed: number }>(
     `select count(*)::int as failed from mail.delivery_attempts where outcome <> 'delivered'`,
   )
-  // As a power cut does: it would wait for those who never answer.
+  // Killed, because a graceful shutdown would wait for requests that never get a response.
   await worker.kill()
   const elapsed = (after.at - before.at) / 1000
   return {
@@ -162,7 +162,7 @@ async function measure(
   }
 }
 
-/** Each has taken something before, and is known to a worker. */
+/** Brings the installation into a state in which every endpoint has received an event and has a queue. */
 async function answeredSoFar(endpoints: readonly Endpoint[]): Promise<void> {
   await postern.superuser.query(
     `insert into mail.endpoint_queues (endpoint_id, project_id, last_success_at, published_at)
@@ -171,7 +171,7 @@ async function answeredSoFar(endpoints: readonly Endpoint[]): Promise<void> {
   )
 }
 
-/** As four failures leave them, each to be tried again in some moment of the next two hours, and what came since waits. */
+/** The state after four failures: each endpoint is due at some time in the next two hours, with pending events. */
 async function deadForAnHour(dead: readonly Endpoint[]): Promise<void> {
   await writeEvents(other, dead, waiting)
   await postern.superuser.query('truncate mail.wakes')
@@ -186,7 +186,10 @@ async function deadForAnHour(dead: readonly Endpoint[]): Promise<void> {
   )
 }
 
-/** At a steady rate, each endpoint in its turn. Returns when each event was committed, by the clock of this machine. */
+/**
+ * Writes events at a constant rate, to each endpoint in turn. Returns the commit time of each event, by this machine's
+ * clock.
+ */
 async function write(
   client: pg.Client,
   endpoints: readonly Endpoint[],
@@ -214,7 +217,7 @@ async function write(
   return committed
 }
 
-/** Of each event, which must have come exactly once. */
+/** The delay of each event, which must have arrived exactly once. */
 async function waitsOf(committed: ReadonlyMap<string, number>): Promise<number[]> {
   await receiver.until(warmUpSeconds * rate + committed.size, patienceMs)
   const { ids, times } = await receiver.read()
@@ -223,7 +226,7 @@ async function waitsOf(committed: ReadonlyMap<string, number>): Promise<number[]
     return at === undefined ? [] : [(times[index] ?? Number.NaN) - at]
   })
   if (waits.length !== committed.size || new Set(ids).size !== ids.length) {
-    throw new Error(`${committed.size} events were written, and ${waits.length} arrived`)
+    throw new Error(`${committed.size} events were written, but ${waits.length} arrived`)
   }
   return waits
 }

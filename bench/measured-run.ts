@@ -3,11 +3,11 @@ import { cpuSeconds, machineCpuSeconds } from './figures.ts'
 import type { LoadResult } from './load.ts'
 import type { Postern } from './postern.ts'
 
-/** One of the two that take turns, measured. */
+/** The measurement of one of the two compared programs. */
 export interface Measured extends LoadResult {
-  /** Processor time for each of what was counted. */
+  /** CPU time per counted item. */
   cpuMs: { api: number; postgres: number }
-  /** Cores that were busy with something else: the more, the less the figures are worth. */
+  /** The number of cores that other processes use. The higher it is, the less reliable the figures are. */
   otherCores: number
 }
 
@@ -16,7 +16,7 @@ export interface Turn {
   pgbench: Measured
 }
 
-/** `count` counts independently of the load generator. */
+/** `count` counts successes independently of the load generator. */
 export async function measured(
   postern: Postern,
   run: () => Promise<LoadResult>,
@@ -36,7 +36,7 @@ export async function measured(
 interface CpuUsed {
   api: number
   postgres: number
-  /** This process and the load generators it started. */
+  /** CPU time of this process and the load generators it started. */
   bench: number
   machine: number
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import nodemailer from 'nodemailer'
 
-/** The other side of bench:dispatch, started by it: nodemailer alone composes, signs and sends so many mails. */
+/** The comparison program of bench:dispatch, started by it: plain nodemailer composes, signs and sends the messages. */
 const { port, sessions, mailsPerSession, count, domain, privateKey, sampleMessage } = JSON.parse(
   readFileSync(process.argv[2] ?? '', 'utf8'),
 ) as {
@@ -23,7 +23,7 @@ const transport = nodemailer.createTransport({
   dkim: { domainName: domain, keySelector: 'bench', privateKey },
 })
 
-// Twice as many as it has sessions for: always enough, and never all at once.
+// Twice the number of sessions: enough to keep them busy without queueing everything at once.
 let next = 0
 const sendOn = async (): Promise<void> => {
   while (next < count) {

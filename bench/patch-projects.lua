@@ -1,5 +1,5 @@
--- wrk: PATCH /v1/admin/projects/{id} with a name that was never there before.
--- Arguments: token, first project id, number of projects, a tag that no other run has.
+-- wrk: PATCH /v1/admin/projects/{id} with a new name each time.
+-- Arguments: token, first project id, number of projects, a tag unique to the run.
 
 local token, first, count, tag
 local sent = 0
@@ -12,7 +12,7 @@ end
 
 function request()
   sent = sent + 1
-  -- In turn, so that no two requests under way are about the same project while there are enough of them.
+  -- In turn, so concurrent requests edit different projects if there are enough of them.
   local project = first + sent % count
   local body = string.format('{"name":"Bench %s %d"}', tag, sent)
   return wrk.format("PATCH", "/v1/admin/projects/" .. project, nil, body)

@@ -1,26 +1,29 @@
 import type { Statement } from './statements.ts'
 
-/** The same statements for pgbench: what the API sent, with variables where each transaction needs its own value. */
+/** The API's statements as a pgbench script, with variables for values that differ between transactions. */
 export interface PgbenchScript {
   text: string
-  /** How many of the statements the API has prepared once per connection, instead of planned each time. */
+  /** The number of statements that the API prepares once per connection. */
   preparedByApi: number
-  /** Values that stay the same in every transaction, one variable for each. */
+  /** Values that are the same in every transaction, each with its variable. */
   constants: Record<string, string>
 }
 
 export interface Meanings {
-  /** What a variable was in each of the captures; a parameter that was the same in all of them is that variable. */
+  /**
+   * The value of each variable in each capture. A parameter that has a variable's value in every capture is replaced
+   * with that variable.
+   */
   variables: Record<string, string[]>
-  /** The same for what pgbench cannot compute itself: written in SQL instead. */
+  /** The same for values that pgbench cannot compute. They are replaced with SQL expressions. */
   expressions?: { sql: string; was: string[] }[]
-  /** Before the first statement. */
+  /** Inserted before the first statement. */
   preamble: string
-  /** Behind the statements that match: what to take from the answer. Ends the statement, as `;` does. */
+  /** Inserted after matching statements to read values from the response. Like `;`, it terminates the statement. */
   answers: { of: RegExp; take: string }[]
 }
 
-/** `captures` are the statements of several equal requests; they differ in their parameters alone. */
+/** `captures` are the statements of several requests of the same kind, which differ only in their parameters. */
 export function pgbenchScript(captures: Statement[][], meanings: Meanings): PgbenchScript {
   const [first = [], ...others] = captures
   const texts = (statements: Statement[]): string => statements.map(({ text }) => text).join('\n')
@@ -56,7 +59,7 @@ export function pgbenchScript(captures: Statement[][], meanings: Meanings): Pgbe
   return { preparedByApi, text: `${meanings.preamble}\n${commands.join('\n')}\n`, constants }
 }
 
-/** pgbench takes `'HH24:MI'` for a string with a variable in it. */
+/** pgbench would interpret `:MI` in `'HH24:MI'` as a variable. */
 const withoutColons = (text: string): string =>
   text.replace(/'(?:[^']|'')*'/g, (literal) =>
     /:\w/.test(literal) ? `E${literal.replaceAll('\\', '\\\\').replaceAll(':', '\\x3a')}` : literal,

@@ -11,30 +11,30 @@ import pg from 'pg'
 import { type Cluster, type ClusterPlaces, startCluster } from '../server/src/testing/peers/postgres.ts'
 
 /**
- * A Postern to measure: a private PostgreSQL that waits for the disk as in production, and `postern api`
- * as a separate process. The application's login is neither superuser nor owner.
+ * An installation to measure: a private PostgreSQL with `fsync` on, as in production, and `postern api` as a separate
+ * process. The application's login is neither superuser nor owner.
  */
 export interface Postern {
-  /** Where the API listens. */
+  /** The URL of the API. */
   url: string
-  /** The application's login. */
+  /** The URL for the application's login. */
   databaseUrl: string
-  /** The superuser's. */
+  /** The URL for the superuser. */
   ownerUrl: string
-  /** For preparing and counting. */
+  /** A connection for setup and counting. */
   superuser: pg.Client
   postgres: Pick<Cluster, 'kill' | 'start' | 'isRunning'>
   postgresLog: string
-  /** For files of the bench; gone at the end. */
+  /** A folder for the benchmark's files, removed at the end. */
   directory: string
   api: Part
-  /** The API's process id, and that of PostgreSQL's first process (0 where there are several). */
+  /** The process ids of the API and of PostgreSQL's postmaster (0 if there are several). */
   pids: { api: number; postgres: number }
-  /** A new access token of an administrator, good for ten minutes. */
+  /** A new access token for an administrator, valid for ten minutes. */
   token(): Promise<string>
-  /** A command that does one thing and ends, well or not, under other settings where some are given. */
+  /** Runs a command, optionally with other settings, and returns its exit status and output. */
   call(args: readonly string[], options?: Pick<PartOptions, 'environment' | 'program'>): Promise<Called>
-  /** Another process of it, ready when this resolves. */
+  /** Starts another process. Resolves when it is ready. */
   start(part: PartName | 'all', options?: PartOptions): Promise<Part>
   stop(): Promise<void>
 }
@@ -49,42 +49,42 @@ export type PartName = 'api' | 'worker' | 'intake'
 
 export interface Part {
   pid: number
-  /** What it said when it was ready. */
+  /** The log record that reports readiness. */
   ready: Record<string, unknown>
-  /** As an operator stops it. */
+  /** Sends SIGTERM. */
   stop(): Promise<void>
-  /** As a power cut does. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
 }
 
 export interface PartOptions {
-  /** Settings of Postern beside those that it cannot do without. */
+  /** Settings in addition to the required ones. */
   environment?: Record<string, string>
-  /** Options of Node.js, such as --cpu-prof. */
+  /** Node.js options, such as --cpu-prof. */
   nodeOptions?: string[]
-  /** Another release of it. */
+  /** Another build of Postern. */
   program?: string | undefined
 }
 
-/** Of the API and, as far as settings go, of every other process. */
+/** Options for the API process. The environment settings apply to all processes. */
 export interface PosternOptions extends PartOptions {
-  /** Another kind of PostgreSQL than a single server; stopping it deletes its data. */
+  /** Replaces the single PostgreSQL server; the replacement's data is deleted when it stops. */
   cluster?: ((home: string) => Promise<Cluster>) | undefined
-  /** Where PostgreSQL keeps its data, found as the last run left it and left there at the end. */
+  /** PostgreSQL's data folder, which is reused and kept. */
   data?: string | undefined
-  /** Of PostgreSQL, some of which it takes only at its start. */
+  /** PostgreSQL settings, including those that require a restart. */
   settings?: Record<string, string>
-  /** Where its write-ahead log is to be, if not there. */
+  /** PostgreSQL's WAL folder, if it is outside the data folder. */
   wal?: string | undefined
 }
 
-// As it was built, where a run of many did that (scripts/run-tests.ts).
+// The built program, if the test run has built it (scripts/run-tests.ts).
 const usualProgram =
   process.env['POSTERN_TEST_PROGRAM'] ?? path.resolve(import.meta.dirname, '../server/src/bin/postern.js')
 const appUser = 'postern_app'
 const email = 'bench@example.com'
 const exec = promisify(execFile)
-/** Of a command, on a machine that does much else. */
+/** The timeout for a command, long enough for a busy machine. */
 const callMs = 600_000
 
 export async function startPostern(options: PosternOptions = {}): Promise<Postern> {
@@ -96,7 +96,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   const undoAll = async (): Promise<void> => {
     for (let step = undo.pop(); step; step = undo.pop()) await step()
   }
-  // A signal stops what the bench then stops, too, because it failed.
+  // Called both on a signal and when the benchmark fails.
   let stopped: Promise<void> | undefined
   const stop = (): Promise<void> => {
     stopped ??= undoAll()
@@ -104,7 +104,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   }
   stopOnSignal(stop)
   try {
-    // Given a directory, it waits for the disk as in production (fsync, synchronous_commit).
+    // With a directory, fsync and synchronous_commit are on, as in production.
     const places = { directory: postgresHome, walDirectory: options.wal }
     if (options.settings) await setUp(places, options.settings)
     const cluster = await (options.cluster?.(postgresHome) ?? startCluster(places))
@@ -123,7 +123,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
     const ownerUrl = cluster.url.replace(/postgres$/, 'postern')
     const databaseUrl = ownerUrl.replace(/(?<=:\/\/)postgres\b/, appUser)
     const secrets = await secretsOf(options.data)
-    // Starts are half as long.
+    // Halves the start-up time.
     const compiled = {
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? path.join(home, 'compiled'),
     }
@@ -165,7 +165,7 @@ export async function startPostern(options: PosternOptions = {}): Promise<Poster
   }
 }
 
-/** For the case that the run fails: proofs/short.ts names a folder, and removes that of a run that passed. */
+/** Keeps the logs in case the run fails. proofs/short.ts sets the folder, and removes it if the run passes. */
 async function keepLogs(home: string, postgresHome: string): Promise<void> {
   const folder = process.env['POSTERN_TEST_LOGS']
   if (!folder) return
@@ -184,7 +184,7 @@ const call = (args: readonly string[], env: Record<string, string>): Promise<Cal
 
 const stops: (() => Promise<void>)[] = []
 
-/** There may be two of them, and the process ends when both have stopped. */
+/** A benchmark can have two installations. The process exits when both have stopped. */
 function stopOnSignal(stop: () => Promise<void>): void {
   if (stops.push(stop) > 1) return
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -214,13 +214,13 @@ const environment = (databaseUrl: string, ownerUrl: string): Record<string, stri
   POSTERN_DATABASE_OWNER_URL: ownerUrl,
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
   POSTERN_HTTP_PORT: '0',
-  // Raised limits: the measurement must not hit them.
+  // High enough that the measurement does not reach them.
   POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000000',
   POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000000',
   POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000000',
 })
 
-/** Kept beside data that is kept, which could not be read without them. */
+/** The keys are stored with data that is kept, because the data could not be decrypted without them. */
 async function secretsOf(data: string | undefined): Promise<Record<string, string>> {
   const fresh = {
     POSTERN_AUTH_SECRETS: `1:${randomBytes(32).toString('hex')}`,
@@ -232,10 +232,10 @@ async function secretsOf(data: string | undefined): Promise<Record<string, strin
   return JSON.parse(await readFile(file, 'utf8'))
 }
 
-/** The log message with which each process reports that it is ready. An intake for inbound mail logs it last. */
+/** The log message with which a process reports readiness. An intake reports it when its last listener has started. */
 function readyWord(name: PartName | 'all', env: Record<string, string>): string {
   const takesMail = env['POSTERN_SUBMISSIONS_PORT'] !== undefined
-  // The intake is the last of its parts to start.
+  // The intake is the last part to start.
   if (name === 'all')
     return env['POSTERN_INBOUND_PORT'] ? 'listening for inbound mail' : readyWord('intake', env)
   return {
@@ -245,10 +245,10 @@ function readyWord(name: PartName | 'all', env: Record<string, string>): string 
   }[name]
 }
 let started = 0
-/** On a machine that does much else. */
+/** Long enough for a busy machine. */
 const readyMs = 180_000
 
-/** Its log goes to a file, as it would under systemd: writing it is part of the work. */
+/** The log is written to a file, because writing it is part of the work being measured. */
 async function startPart(
   home: string,
   name: PartName | 'all',
@@ -262,7 +262,7 @@ async function startPart(
   let isEnded = false
   child.once('exit', (code, signal) => {
     if (!isEnded)
-      process.stdout.write(`postern ${name} ended unexpectedly: ${signal ?? `exit code ${code}`}\n`)
+      process.stdout.write(`postern ${name} exited unexpectedly: ${signal ?? `exit code ${code}`}\n`)
   })
   const end = (signal: NodeJS.Signals) => async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return
@@ -276,7 +276,7 @@ async function startPart(
     const line = lines.find((text) => text.includes(`"msg":"${readyWord(name, env)}"`))
     if (line)
       return { pid: child.pid ?? 0, ready: JSON.parse(line), stop: end('SIGTERM'), kill: end('SIGKILL') }
-    if (child.exitCode !== null) throw new Error(`postern ${name} ended:\n${lines.join('\n')}`)
+    if (child.exitCode !== null) throw new Error(`postern ${name} exited:\n${lines.join('\n')}`)
   }
   await end('SIGKILL')()
   throw new Error(`postern ${name} did not become ready:\n${await readFile(logFile, 'utf8')}`)

@@ -6,7 +6,7 @@ import type { Sender } from './senders.ts'
 const batch = 100
 const requestsAtOnce = 4
 
-/** Sends mails through the API, each to another recipient, and returns their ids. */
+/** Sends messages through the API, each to a different recipient. Returns the messages' ids. */
 export async function queueMails(
   { url }: Postern,
   { secret, domain }: Sender,
@@ -40,7 +40,7 @@ export async function queueMails(
   return ids
 }
 
-/** The id of one mail that was accepted. */
+/** Sends one message and returns its id. */
 export async function acceptOne(
   { url }: Postern,
   { secret, domain }: Sender,
@@ -56,7 +56,7 @@ export async function acceptOne(
   return answer.id
 }
 
-/** Nothing is to be sent any more, and nothing was. */
+/** Removes all messages and counters. */
 export async function forgetMail({ superuser }: Postern): Promise<void> {
   await superuser.query(
     `truncate mail.messages, mail.recipients, mail.bodies, mail.dispatch, mail.attempts, mail.events, mail.usage,
@@ -66,7 +66,10 @@ export async function forgetMail({ superuser }: Postern): Promise<void> {
   await superuser.query('checkpoint')
 }
 
-/** As the API writes them, by SQL: so many requests would take too long. `none` is for mail of a test key. */
+/**
+ * Inserts messages by SQL in the same form as the API, because this many requests would take too long. `none` is for
+ * messages sent with a test key.
+ */
 export async function writeMails(
   client: pg.ClientBase,
   { projectId, identityId, apiKeyId, domain }: Sender,

@@ -3,8 +3,8 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 /**
- * A customer's receiver as a separate process, started by receiver.ts: answers every POST with 204
- * and records the time (ms) of each id. It never answers a POST to /hang, and answers 500 to /fail.
+ * A customer's receiver as a separate process, started by receiver.ts. It returns 204 to every POST and records the
+ * time (ms) of each id. It never responds to a POST to /hang, and returns 500 for /fail.
  */
 const [certificate = '', key = ''] = process.argv.slice(2)
 let times: number[] = []

@@ -3,14 +3,14 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeCertificate } from '../server/src/testing/peers/certificate.ts'
 
-/** Where webhooks end up, and what it has of them. */
+/** A webhook receiver that records arrivals. */
 export interface Receiver {
   port: number
   pid: number
-  /** CA of its certificate. */
+  /** The CA that issued its certificate. */
   caFile: string
   count(): number
-  /** Waits until there are so many; rejects when for so long there was no other. */
+  /** Waits for this many events. Rejects if no event arrives for `silenceMs`. */
   until(count: number, silenceMs: number): Promise<void>
   read(): Promise<Arrivals>
   empty(): Promise<void>
@@ -18,14 +18,14 @@ export interface Receiver {
 }
 
 export interface Arrivals {
-  /** By the clock of this machine, in ms, each beside its id. */
+  /** Arrival times in ms by this machine's clock, in the order of `ids`. */
   times: number[]
   ids: string[]
-  /** Of the first one. */
+  /** The body of the first event. */
   body: string
 }
 
-/** With its own certificate in that directory, unless it is given one. */
+/** Creates a certificate in this directory, unless one is passed in. */
 export async function startReceiver(
   directory: string,
   files = writeCertificate(directory).files,
@@ -57,7 +57,9 @@ export async function startReceiver(
       for (let last = { count, at: performance.now() }; count < wanted; await sleep(20)) {
         if (count !== last.count) last = { count, at: performance.now() }
         if (performance.now() - last.at > silenceMs) {
-          throw new Error(`The receiver has ${count} of ${wanted}, and nothing arrived for ${silenceMs} ms.`)
+          throw new Error(
+            `The receiver has ${count} of ${wanted} events, and none arrived for ${silenceMs} ms.`,
+          )
         }
       }
     },

@@ -1,6 +1,6 @@
 /**
- * The mail that is sent in measurements: 6 KB of words, a third of them as text and the rest as HTML. Words of a
- * language, because PostgreSQL compresses what it stores.
+ * The message used in measurements: 6 KB of words, a third as text and the rest as HTML. It uses real words, because
+ * PostgreSQL compresses stored data.
  */
 export interface SampleMessage {
   subject: string
@@ -24,7 +24,7 @@ export function makeSampleMessage(bytes = 6000): SampleMessage {
   return { subject, text, html }
 }
 
-/** The same in every run: a generator of Park and Miller's. */
+/** Produces the same sequence in every run: a Park–Miller generator. */
 function prose(length: number, between: string): string {
   let state = 20_261_115
   let said = ''

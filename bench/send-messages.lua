@@ -1,16 +1,16 @@
--- wrk: POST /v1/messages, or /v1/messages/batch, each mail to somebody else.
--- Arguments: file with a mail as JSON in which 000000000000 stands for the recipient, file with "secret domain" of each
--- sender, how many of the senders, mails in a request (0: not a batch).
+-- wrk: POST /v1/messages, or /v1/messages/batch, each message to a different recipient.
+-- Arguments: file with a message as JSON in which 000000000000 is a placeholder for the recipient, file with
+-- "secret domain" of each sender, number of senders, messages per request (0: not a batch).
 
 local pieces, senders, count, mails = {}, {}, 0, 0
 local sent = 0
 
 function init(args)
-  local letter = io.open(args[1]):read("*a")
+  local message = io.open(args[1]):read("*a")
   for line in io.lines(args[2]) do
     local secret, domain = line:match("(%S+) (%S+)")
     senders[#senders + 1] = { headers = { ["Authorization"] = "Bearer " .. secret,
-      ["Content-Type"] = "application/json" }, mail = letter:gsub("sender.invalid", domain) }
+      ["Content-Type"] = "application/json" }, mail = message:gsub("sender.invalid", domain) }
   end
   count, mails = tonumber(args[3]), tonumber(args[4])
 end

@@ -1,6 +1,6 @@
 import type { Postern } from './postern.ts'
 
-/** A project without limits, with its domain and an API key. */
+/** A project without limits, with a domain and an API key. */
 export interface Sender {
   projectId: number
   identityId: number
@@ -9,12 +9,12 @@ export interface Sender {
   secret: string
 }
 
-/** Far apart, so that no two numbers in a capture are equal accidentally. */
+/** The ids are far apart, so that no two numbers in a capture are equal by chance. */
 const first = { projects: 710_001, identities: 720_001, api_keys: 730_001, domains: 740_001 }
 
 type Create = <T>(path: string, body: object) => Promise<T>
 
-/** Makes something through the API, as an administrator. */
+/** Creates an object through the administrative API. */
 export async function creator(postern: Postern): Promise<Create> {
   const token = await postern.token()
   return async <T>(path: string, body: object): Promise<T> => {
@@ -28,7 +28,7 @@ export async function creator(postern: Postern): Promise<Create> {
   }
 }
 
-/** Of one owner, on a plan without limits. Returns their ids. */
+/** Creates projects with the same owner on a plan without limits, and returns their ids. */
 export async function makeProjects({ superuser }: Postern, create: Create, count: number): Promise<number[]> {
   const { rows } = await superuser.query<{ id: string }>(
     `insert into control.users (email, name) values ('owner@example.com', 'Olive') returning id`,
@@ -42,7 +42,7 @@ export async function makeProjects({ superuser }: Postern, create: Create, count
   return ids
 }
 
-/** Created through the API, as an operator does; but the domains are verified without DNS. */
+/** Creates senders through the API; their domains are marked as verified without DNS. */
 export async function makeSenders(postern: Postern, count: number): Promise<Sender[]> {
   const { superuser } = postern
   const create = await creator(postern)

@@ -3,9 +3,9 @@ import type { SinkOrder, SinkState } from './sink.ts'
 import { startSmtpSink } from './smtp-sink.ts'
 
 /**
- * The sink as a separate process, started by sink.ts: records a line for each mail before it
- * acknowledges it: time (ms), Message-ID, recipient, return path. For recipients of one domain it waits for a set time, or
- * acknowledges nothing until they are released.
+ * The sink as a separate process, started by sink.ts. Before it acknowledges a message it records a line: time (ms),
+ * Message-ID, recipient, return path. For recipients of one domain it can delay the acknowledgement, or withhold it
+ * until the messages are released.
  */
 const ledger = openSync(process.argv[2] ?? '', 'a')
 const paceMs = Number(process.argv[3] ?? 0)

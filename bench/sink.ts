@@ -4,57 +4,60 @@ import { readFile, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Where mail ends up, and what it has written down. */
+/** A mail sink with a ledger of received messages. */
 export interface Sink {
   port: number
   pid: number
-  /** Mails since the start, or since `empty`. */
+  /** Messages since the start, or since `empty`. */
   count(): number
-  /** Waits until there are so many; rejects when for so long there was no other. */
+  /** Waits for this many messages. Rejects if no message arrives for `silenceMs`. */
   until(count: number, silenceMs: number): Promise<void>
   read(): Promise<Delivery[]>
   empty(): Promise<void>
-  /** From now on it delays the acknowledgement of mail to this domain. */
+  /** Delays the acknowledgement of messages to this domain. */
   slowDown(domain: string, ms: number): void
-  /** From now on it acknowledges no mail to this domain; held mail of another domain is released. */
+  /** Withholds the acknowledgement of messages to this domain, and releases held messages to any other domain. */
   hold(domain: string): void
-  /** All mail is acknowledged. */
+  /** Acknowledges all messages. */
   release(): void
-  /** Mails that wait to be acknowledged, and how many clients went away instead. Up to 50 ms old. */
+  /**
+   * The number of held messages, and the number of clients that disconnected before a release. Both are up to 50 ms
+   * old.
+   */
   held(): Pick<SinkState, 'pending' | 'givenUp'>
   stop(): void
 }
 
-/** Messages from its process. */
+/** The state reported by its process. */
 export interface SinkState {
   count: number
   pending: number
   givenUp: number
 }
 
-/** The commands of its process. With the domain '' nothing is held. */
+/** The commands that its process accepts. With the domain '' no messages are held. */
 export type SinkOrder = { slow: { domain: string; ms: number } } | { hold: string }
 
 export interface Delivery {
-  /** By the clock of this machine, in ms. */
+  /** In ms, by this machine's clock. */
   at: number
   messageId: string
   recipient: string
   returnPath: string
 }
 
-/** On a machine that does much else. */
+/** Long enough for a busy machine. */
 const readyMs = 180_000
 
-/** `paceMs`: how long it takes from having a mail to saying so. */
+/** `paceMs` is the delay between receiving and acknowledging a message. */
 export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
   const child = fork(path.join(import.meta.dirname, 'sink-process.ts'), [ledger, String(paceMs)])
   let state: SinkState = { count: 0, pending: 0, givenUp: 0 }
   let emptiedAt = 0
   const signal = AbortSignal.timeout(readyMs)
   const [{ port }] = (await once(child, 'message', { signal })) as [{ port: number }]
-  child.on('message', (told: SinkState) => {
-    state = told
+  child.on('message', (reported: SinkState) => {
+    state = reported
   })
   const order = (what: SinkOrder): void => void child.send(what)
   const count = (): number => state.count - emptiedAt
@@ -68,7 +71,7 @@ export async function startSink(ledger: string, paceMs = 0): Promise<Sink> {
         if (count() !== last.count) last = { count: count(), at: performance.now() }
         if (performance.now() - last.at > silenceMs) {
           throw new Error(
-            `The sink has ${count()} mails of ${wanted}, and nothing arrived for ${silenceMs} ms.`,
+            `The sink has ${count()} of ${wanted} messages, and none arrived for ${silenceMs} ms.`,
           )
         }
         await sleep(20)

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /**
- * An MTA that takes every mail at once and keeps nothing: as little of SMTP (RFC 5321) as a well-behaved client needs,
- * so that the sender is the bottleneck.
+ * An MTA that accepts every message immediately and stores nothing. It implements the minimum of SMTP (RFC 5321) that a
+ * well-behaved client needs, so that the sender is the bottleneck.
  */
 export interface Received {
   from: string
   to: string
-  /** Of the mail, as it came. */
+  /** The header of the message as received. */
   header: string
 }
 
@@ -20,9 +20,9 @@ export interface SmtpSink {
 }
 
 /**
- * `onMail` is called before the mail is acknowledged. `paceOf` returns the delay: a number of ms, or a promise to
- * wait for; `closed` is fulfilled when the client disconnects. `refuse` returns the reply for a refused recipient, if
- * anything.
+ * `onMail` is called before a message is acknowledged. `paceOf` returns the delay, either as a number of ms or as a
+ * promise to wait for; `closed` resolves when the client disconnects. `refuse` returns the reply if it rejects the
+ * recipient, otherwise undefined.
  */
 export async function startSmtpSink(
   onMail: (mail: Received) => void,
@@ -33,7 +33,7 @@ export async function startSmtpSink(
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    // A client that disconnects in the middle of a mail has not handed it over.
+    // A message does not count if the client disconnects in the middle of it.
     socket.on('error', () => socket.destroy())
     const session = new Session(socket, onMail, paceOf, refuse)
     socket.on('data', (chunk) => session.read(chunk))

@@ -5,21 +5,21 @@ import type { Postern } from './postern.ts'
 /** The API's statements, read from PostgreSQL's log. */
 export interface Statement {
   text: string
-  /** Values of $1, $2, … as they were sent. */
+  /** Values of $1, $2, … as sent. */
   values: (string | null)[]
-  /** The API had it prepared by name, and PostgreSQL its plan. */
+  /** Whether it was a named prepared statement. */
   isNamed: boolean
 }
 
 const prefix = 'bench|%a|%p|'
 
-/** The statements that the API sends while `work` runs, in order, one connection after the other. */
+/** The statements that the API sends while `work` runs, in order, grouped by connection. */
 export async function captureStatements(postern: Postern, work: () => Promise<void>): Promise<Statement[]> {
   const [statements = []] = await captureEach(postern, [work])
   return statements
 }
 
-/** The same for many works, one after the other. */
+/** The same for several functions, run sequentially. */
 export async function captureEach(
   { superuser, postgresLog }: Postern,
   works: readonly (() => Promise<void>)[],
@@ -29,7 +29,7 @@ export async function captureEach(
       await superuser.query(`alter system set ${name} = '${value}'`)
     }
     await superuser.query('select pg_reload_conf()')
-    // The first process hands the news on to the others.
+    // The postmaster passes the reload on to the other processes.
     await sleep(500)
   }
   await set({ log_line_prefix: prefix, log_statement: 'all' })
@@ -45,7 +45,7 @@ export async function captureEach(
 
 const boundary = "select 'the next capture begins'"
 
-/** A record begins with the prefix; its further lines begin with a tab. */
+/** A record begins with the prefix; continuation lines begin with a tab. */
 function readStatements(log: string): Statement[] {
   const byConnection = new Map<string, Statement[]>()
   for (const record of log.replaceAll('\n\t', '\n').split(/^bench\|/m)) {

@@ -2,13 +2,16 @@ import { open, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Postern } from './postern.ts'
 
-/** A statement that one of the processes sent, and how long PostgreSQL worked on it: parsed, planned and executed. */
+/** A statement with the time PostgreSQL took to parse, plan and execute it. */
 export interface Timed {
   text: string
   ms: number
 }
 
-/** The statements of processes with this name (`postern worker`) while `work` runs, from PostgreSQL's log. */
+/**
+ * The statements that processes with this name (such as `postern worker`) send while `work` runs, read from
+ * PostgreSQL's log.
+ */
 export async function timeStatements(
   { superuser, postgresLog }: Postern,
   application: string,
@@ -19,7 +22,7 @@ export async function timeStatements(
       await superuser.query(`alter system set ${name} = '${value}'`)
     }
     await superuser.query('select pg_reload_conf()')
-    // The first process hands the news on to the others.
+    // The postmaster passes the reload on to the other processes.
     await sleep(500)
   }
   await set({
@@ -41,7 +44,7 @@ async function readFrom(file: string, offset: number): Promise<string> {
   return buffer.toString()
 }
 
-/** A record begins with the prefix; its further lines begin with a tab. The steps of a statement follow each other. */
+/** A record begins with the prefix; continuation lines begin with a tab. The steps of a statement are consecutive. */
 function readTimings(log: string, application: string): Timed[] {
   const timed: Timed[] = []
   const underWay = new Map<string, Timed>()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent } from 'undici'
 
-/** The other side of bench:webhooks, started by it: undici alone posts so many bodies, so many at once. */
+/** The comparison program of bench:webhooks, started by it: plain undici posts the bodies with a fixed concurrency. */
 const { port, ca, atOnce, count, body } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as {
   port: number
   ca: string

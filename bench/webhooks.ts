@@ -19,8 +19,8 @@ import { startReceiver } from './receiver.ts'
 import { makeSenders } from './senders.ts'
 
 /**
- * `npm run bench:webhooks`: how many events `postern worker` delivers per second, against undici alone posting the same
- * bodies, to the same receiver in the same run. bench/README.md explains the figures.
+ * `npm run bench:webhooks`: the number of events that `postern worker` delivers per second, compared with plain undici
+ * posting the same bodies to the same receiver in the same run. bench/README.md explains the figures.
  */
 const { values: options } = parseArgs({
   options: {
@@ -37,7 +37,7 @@ const rounds = Number(options.rounds)
 const warmUp = Number(options['warm-up'])
 const receivers = Number(options.receivers)
 const total = warmUp + Number(options.events)
-/** What Postern sends to one endpoint at once. */
+/** Postern's concurrent requests per endpoint. */
 const atOnceEach = 10
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -69,7 +69,7 @@ try {
   const turns = await compete(comparison)
   say(`\n${await circumstances(postern.superuser)};`)
   say(
-    `${rounds} rounds of ${total - warmUp} events of ${body.length} bytes each, after a warm-up of ${warmUp}, to ${receivers} endpoints, ${receivers * atOnceEach} at once;`,
+    `${rounds} rounds of ${total - warmUp} events of ${body.length} bytes each, after a warm-up of ${warmUp}, to ${receivers} endpoints, ${receivers * atOnceEach} concurrent requests;`,
   )
   say(outcomeOf(comparison, turns))
 } finally {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# New secrets for compose.yaml, in the folder `secrets` beside it; existing ones are kept. Every user can read the files,
-# because the users of the containers differ; only the owner can enter the folder.
+# Creates the secrets for compose.yaml in the folder `secrets`. Existing files are not overwritten. The files are
+# world-readable, because the containers run as different users; only the owner can access the folder.
 set -eu
 folder=$(dirname "$0")/secrets
 mkdir -p -m 700 "$folder"
@@ -19,7 +19,7 @@ keep database-url "postgres://postern:$(random)@postgres/postern"
 keep auth-secrets "1:$(random)"
 keep master-keys "1:$(random)"
 keep signer-database-url "postgres://postern_signer:$(random)@postgres/postern"
-# Ed25519: the last 32 octets of the DER form are the key, private and public (RFC 8410).
+# For Ed25519, the last 32 octets of the DER encoding are the raw private or public key (RFC 8410).
 pair=$(openssl genpkey -algorithm ed25519)
 half() { printf '%s\n' "$pair" | openssl pkey "$@" -outform DER | tail -c 32 | od -An -v -tx1 | tr -d ' \n'; }
 if [ ! -e "$folder/signer-key" ]; then rm -f "$folder/audit-public-keys"; fi

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test'
 import { openStage } from './stage.ts'
 
 /**
- * A shop sends an order confirmation. The API accepts it, the worker hands it to Postfix, Postfix delivers it and
- * reports so to the intake; the shop reads what became of it. Every recipient has an envelope of their own, whose
- * return path tells which recipient of which message a report is about.
+ * A shop sends an order confirmation. The API accepts it, the worker hands it to Postfix, Postfix delivers it and sends
+ * a report to the intake, and the shop reads the status. Every recipient has a separate envelope, whose return path
+ * identifies the message and the recipient when a report arrives.
  */
 const stage = await openStage()
 
-describe('a mail', () => {
+describe('a message', () => {
   it('is accepted, sent and delivered', async () => {
     const answer = await stage.shop.post('/messages', {
       from: 'Shop <orders@shop.example.org>',
@@ -41,7 +41,7 @@ describe('a mail', () => {
     assert.equal(stage.received(id).length, 1)
   })
 
-  it('goes to each of its recipients alone, and hides those of whom nobody is to know', async () => {
+  it('is sent to each recipient separately, without revealing Bcc recipients', async () => {
     const id = await stage.send({
       to: ['bea@example.net'],
       cc: ['carl@example.com'],
@@ -55,7 +55,7 @@ describe('a mail', () => {
       ['dora@example.org'],
     ])
     assert.equal(new Set(deliveries.map(({ from }) => from)).size, 3)
-    // In her own copy Postfix writes for whom it is.
+    // Postfix adds the recipient's own address to each copy.
     const others = deliveries.filter(({ to }) => !to.includes('dora@example.org'))
     for (const { raw } of others) assert.ok(!raw.includes('dora'))
   })

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test'
 import { body, openStage } from './stage.ts'
 
 /**
- * There is nobody of that name at the other end. Postfix hears so and reports it, the mail is bounced and the address
- * is suppressed: the next mail to it is not sent at all, and the shop is told.
+ * The recipient's server rejects an unknown user. Postfix reports this, the message's status becomes `bounced`, and the
+ * address is suppressed. The next message to that address is not sent; its status is `suppressed`.
  */
 const stage = await openStage()
 
 describe('an address that does not exist', () => {
-  it('bounces, and from then on no mail is sent to it', async () => {
+  it('bounces, and receives no further mail', async () => {
     stage.sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
 
     const first = await stage.send({ to: ['nobody@example.net'] })
@@ -31,15 +31,16 @@ describe('an address that does not exist', () => {
     await stage.settled(second, 'suppressed')
     assert.ok((await stage.events(second)).some(({ type }) => type === 'message.suppressed'))
 
-    // Who was sent to later is there; the suppressed one was tried once, by the first mail.
+    // By now a later recipient has received a message, and the suppressed address was tried only once, for the first
+    // message.
     await stage.settled(await stage.send({ to: ['anna@example.net'] }), 'delivered')
     assert.equal(stage.sink.refused.length, 1)
     assert.equal(stage.sink.received.length, 1)
   })
 
-  it('leaves the other recipients of a mail alone', async () => {
+  it('does not affect the other recipients of a message', async () => {
     const id = await stage.send({ to: ['nobody@example.net', 'bea@example.net'] })
-    const message = await stage.eventually('the other one is delivered', async () => {
+    const message = await stage.eventually('the other recipient is delivered', async () => {
       const seen = await stage.message(id)
       return seen.recipients.some(({ status }) => status === 'delivered') && seen
     })
@@ -49,8 +50,8 @@ describe('an address that does not exist', () => {
     })
   })
 
-  it("counts in the project's figures", async () => {
-    const figures = await stage.eventually('the project has heard of it', async () => {
+  it("is counted in the project's statistics", async () => {
+    const figures = await stage.eventually("the project's statistics include the bounce", async () => {
       const { body: project } = await stage.admin.get(`/admin/projects/${stage.project.id}`)
       return project.bounced > 0 && project
     })

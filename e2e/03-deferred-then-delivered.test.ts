@@ -3,13 +3,13 @@ import { describe, it } from 'node:test'
 import { openStage } from './stage.ts'
 
 /**
- * The other end is busy and asks to come back later. Postfix keeps the mail, reports the delay, tries again and
- * delivers in the end; the shop sees both.
+ * The recipient's server is busy and returns a temporary failure. Postfix queues the message, reports the delay,
+ * retries and finally delivers it. The shop can see both events.
  */
 const stage = await openStage()
 
-describe('a mail that is not taken at once', () => {
-  it('is deferred, is told to be, and is delivered when its time has come', async () => {
+describe('a message that is deferred', () => {
+  it('is reported as deferred, and is delivered by a retry', async () => {
     stage.sink.treat('busy@example.net', { at: 'rcpt', answer: '451 4.2.1 Come back later' })
 
     const id = await stage.send({ to: ['busy@example.net'] })

@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 import { body, openStage } from './stage.ts'
 
 /**
- * The other end never takes the mail. Postfix, which tries for days, here until the scenario expires the mail, gives up and
- * reports that: the mail has failed. It has not bounced, because no reply says that the address is wrong, so the address
- * is not suppressed.
+ * The recipient's server never accepts the message. Postfix normally retries for days; here the scenario expires the
+ * message, so Postfix gives up and sends a report. The message has failed but not bounced, because no reply says that
+ * the address is invalid, so the address is not suppressed.
  */
 const stage = await openStage()
 
-describe('a mail that is never taken', () => {
-  it('is deferred, then fails, and suppresses nobody', async () => {
+describe('a message that is never accepted', () => {
+  it('is deferred, then fails, and does not suppress the address', async () => {
     stage.sink.treat('never@example.net', { at: 'rcpt', answer: '451 4.3.2 Not now' })
 
     const id = await stage.send({ to: ['never@example.net'] })

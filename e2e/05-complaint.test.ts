@@ -5,13 +5,14 @@ import { returnPathHost } from './parts.ts'
 import { body, openStage } from './stage.ts'
 
 /**
- * Anna presses "this is spam". Her provider sends a report (ARF, RFC 5965) about the mail to the operator, whose intake
- * finds the recipient by the return path: the mail is complained about, and Anna gets no more of the shop's.
+ * Anna clicks "this is spam". Her provider sends a report (ARF, RFC 5965) about the message to the operator. The intake
+ * identifies the recipient by the return path: the message's status becomes `complained`, and Anna receives no further
+ * mail from the shop.
  */
 const stage = await openStage()
 
 describe('a complaint', () => {
-  it('is found to be about the mail, and suppresses whoever complained', async () => {
+  it("is matched to its message, and suppresses the recipient's address", async () => {
     const id = await stage.send({ to: ['anna@example.net', 'bea@example.net'] })
     await stage.settled(id, 'delivered')
 
@@ -19,7 +20,7 @@ describe('a complaint', () => {
     const report = { port: stage.intakePort, to: `fbl@${returnPathHost}` }
     await complainAbout(delivery, report)
 
-    const message = await stage.eventually('somebody complained', async () => {
+    const message = await stage.eventually('the complaint is recorded', async () => {
       const seen = await stage.message(id)
       return seen.recipients.some(({ status }) => status === 'complained') && seen
     })
@@ -37,14 +38,14 @@ describe('a complaint', () => {
     )
     await stage.settled(await stage.send({ to: ['anna@example.net'] }), 'suppressed')
 
-    // Pressed twice, it is one complaint.
+    // A repeated report counts as one complaint.
     await complainAbout(delivery, report)
     await stage.settled(await stage.send({ to: ['carl@example.net'] }), 'delivered')
     const complaints = (await stage.events(id)).filter(({ type }) => type === 'message.complained')
     assert.equal(complaints.length, 1)
   })
 
-  it('about a mail that was never sent is about nothing', async () => {
+  it('about a message that was never sent has no effect', async () => {
     const id = await stage.send({ to: ['dora@example.net'] })
     await stage.settled(id, 'delivered')
     const delivery = await stage.sink.next(({ to }) => to[0] === 'dora@example.net')

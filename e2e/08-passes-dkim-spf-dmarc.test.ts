@@ -3,20 +3,20 @@ import { describe, it } from 'node:test'
 import { type Mail, openStage } from './stage.ts'
 
 /**
- * What arrives is judged as a receiver judges it, by mailauth and by nothing but the DNS records that the shop was told
- * to publish: DKIM passes, SPF passes, and both are in line with the domain in From. Mails of many kinds are sent,
- * because a signature breaks when an MTA on the way finds something to mend.
+ * mailauth authenticates the delivered messages as a receiver would, using only the DNS records that the shop
+ * publishes: DKIM passes, SPF passes, and both are aligned with the From domain. Messages of many kinds are sent,
+ * because a signature breaks if an MTA along the way rewrites the message.
  */
 const stage = await openStage()
 
 const kinds: Record<string, Partial<Mail>> = {
   'a plain text': {},
-  'a text of other letters': {
+  'a text in other scripts': {
     from: 'Müller & Söhne <orders@shop.example.org>',
     subject: 'Ihre Bestellung ist unterwegs, 你好 🎉',
     text: 'Grüße aus Köln\n\n你好',
   },
-  'a text with lines that tempt an MTA': {
+  'a text with lines that an MTA might rewrite': {
     text: [
       '.',
       '..',
@@ -31,7 +31,7 @@ const kinds: Record<string, Partial<Mail>> = {
     ].join('\n'),
   },
   'a very long line': { text: 'word '.repeat(2000) },
-  'HTML beside the text': { html: `<p>It is <b>on its way</b>.</p>${'<p>more</p>'.repeat(500)}` },
+  'HTML and text': { html: `<p>It is <b>on its way</b>.</p>${'<p>more</p>'.repeat(500)}` },
   'an attachment': {
     attachments: [
       {
@@ -44,7 +44,7 @@ const kinds: Record<string, Partial<Mail>> = {
   'a very long subject': { subject: 'Your order, and what else we have for you '.repeat(20).trim() },
 }
 
-describe('what arrives passes DKIM, SPF and DMARC', () => {
+describe('a delivered message passes DKIM, SPF and DMARC:', () => {
   for (const [number, [kind, mail]] of Object.entries(kinds).entries()) {
     it(kind, async () => {
       const recipient = `anna${number}@example.net`

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test'
 import { body, makePlan, openStage } from './stage.ts'
 
 /**
- * A small plan: three mails a day and one domain. What is beyond is refused to the customer. An administrator may set
- * up more with a reason, and may put another plan in force; but no reason lets a mail pass that a check at sending
- * stops.
+ * A small plan allows three messages per day and one domain. Customer requests that would exceed these limits are
+ * rejected. An administrator can exceed configuration limits by stating a reason, and can override the plan, but a
+ * reason never bypasses the checks made when a message is sent.
  */
 const stage = await openStage({
   plan: { max_mails_per_day: 3, max_domains: 1 },
-  // The day must not end in the middle of the scenario: with it, the quota begins again.
+  // The day must not end during the scenario, because the quota would be reset.
   timeOfDay: '06:00',
 })
 const project = `/admin/projects/${stage.project.id}`
@@ -20,8 +20,8 @@ const mail = {
   text: 'It is on its way.',
 }
 
-describe('a plan of three mails a day and one domain', () => {
-  it('has room for three mails, and says when there is room again', async () => {
+describe('a plan of three messages per day and one domain', () => {
+  it('allows three messages, and reports when the quota is reset', async () => {
     await stage.send({ to: ['anna@example.net', 'bea@example.net'] })
     const tooMuch = await stage.shop.post('/messages', {
       ...mail,
@@ -38,7 +38,7 @@ describe('a plan of three mails a day and one domain', () => {
     assert.ok(retryAfter >= least && retryAfter <= most, `${retryAfter} s, not from ${least} to ${most} s`)
   })
 
-  it('is left behind when an administrator puts another in force, which needs a reason', async () => {
+  it('is overridden by an administrator, with a required reason', async () => {
     const { id: admin_plan_id } = await makePlan(stage.admin, { name: 'Season', max_mails_per_day: 10 })
     const unexplained = await stage.admin.patch(project, { admin_plan_id })
     assert.deepEqual([unexplained.status, unexplained.body.error], [422, 'reason_required'])
@@ -56,7 +56,7 @@ describe('a plan of three mails a day and one domain', () => {
     assert.equal((await stage.shop.post('/messages', mail)).status, 429)
   })
 
-  it('has room for one domain, unless an administrator gives a reason', async () => {
+  it('allows one domain, and more if an administrator provides a reason', async () => {
     const second = { name: 'store.example.org', mta_provider: 'service' }
     const customers = await stage.shop.post(`/projects/${stage.project.id}/domains`, second)
     assert.deepEqual([customers.status, customers.body.error], [422, 'limit_exceeded'])
@@ -81,7 +81,7 @@ describe('a plan of three mails a day and one domain', () => {
     )
   })
 
-  it('lets no reason pass a check at sending', async () => {
+  it('does not let a reason bypass a check made when a message is sent', async () => {
     const reason = 'Complaints about the list'
     const { id: admin_plan_id } = await makePlan(stage.admin, { name: 'Large', max_domains: 1 })
     await body(200, stage.admin.patch(project, { is_locked: true, admin_plan_id, reason }))
@@ -93,12 +93,12 @@ describe('a plan of three mails a day and one domain', () => {
     assert.deepEqual([locked.status, locked.body.error], [403, 'project_locked'])
     const pleading = await stage.shop.post('/messages', { ...mail, reason })
     assert.notEqual(pleading.status, 202)
-    await stage.eventually('what was accepted has arrived', () => stage.sink.received.length >= 4)
+    await stage.eventually('the accepted messages have arrived', () => stage.sink.received.length >= 4)
     assert.equal(stage.sink.received.length, 4)
   })
 })
 
-/** By the database's clock, rounded up. */
+/** Measured by the database's clock and rounded up. */
 async function secondsToMidnight(): Promise<number> {
   const [row] = await stage.database.query<{ seconds: number }>(
     `select ceil(extract(epoch from date_trunc('day', postern.now(), 'UTC') + interval '1 day' - postern.now()))::int

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageIdOf, openStage } from './stage.ts'
 
 /**
- * Postfix is stopped. The API goes on accepting mail, which waits; nothing is lost or given up. Postfix is started, and
- * everything is delivered, each mail once.
+ * Postfix is stopped. The API still accepts mail and queues it; no message is lost or abandoned. After Postfix starts
+ * again, every message is delivered exactly once.
  */
 const stage = await openStage()
 const mails = 30
 
 describe('mail while the provider is down', () => {
-  it('is accepted and waits, and is delivered once when the provider is back', async () => {
+  it('is accepted and queued, and is delivered once when the provider is available again', async () => {
     await stage.postfix.stop()
     const recipients = Array.from({ length: mails }, (_, n) => `anna${n}@example.net`)
     const ids = await Promise.all(recipients.map((to) => stage.send({ to: [to] })))

@@ -9,10 +9,10 @@ import type { Delivery } from '../server/src/testing/peers/sink.ts'
 import { body, makePlan, openStage } from './stage.ts'
 
 /**
- * The shop has programs that speak SMTP and nothing else. They bring their mail to `postern intake`, with the API key as
- * the password: swaks as a program does it, and a Postfix of the shop's own that has Postern for its smart host, and
- * keeps its mail while nobody is there. What is brought so is a message like any other: checked, counted, signed,
- * delivered and told of.
+ * The shop has programs that only support SMTP. They submit mail to `postern intake`, with the API key as the password:
+ * swaks as a simple client, and the shop's own Postfix, which uses Postern as its smart host and queues mail while
+ * Postern is unavailable. Submitted mail is treated like any other message: checked, counted, signed, delivered and
+ * reported.
  */
 const stage = await openStage()
 const project = `/admin/projects/${stage.project.id}`
@@ -21,12 +21,12 @@ const home = await mkdtemp(path.join(tmpdir(), 'postern-swaks-'))
 after(() => rm(home, { recursive: true, force: true }))
 
 interface Brought {
-  /** The last thing that was said before QUIT. */
+  /** The last reply before QUIT. */
   reply: string
   transcript: string
 }
 
-/** One mail by swaks, on the port for STARTTLS unless told otherwise. */
+/** Submits one message with swaks, by default on the STARTTLS port. */
 function swaks(...args: string[]): Promise<Brought> {
   const login = ['--auth', 'PLAIN', '--auth-user', 'postern', '--auth-password', stage.secret, '--tls']
   const server = ['--server', '127.0.0.1', '--port', String(stage.submissionPorts.startTls)]
@@ -61,16 +61,16 @@ async function assertAuthentic(delivery: Delivery): Promise<void> {
   assert.equal(dmarc.result, 'pass')
 }
 
-describe('a program that speaks SMTP', () => {
+describe('an SMTP client', () => {
   const tls = ['--no-tls', '--tlsc', '--port', String(stage.submissionPorts.tls)]
   const ways: Record<string, string[]> = {
     'STARTTLS and AUTH PLAIN': [],
     'STARTTLS and AUTH LOGIN': ['--auth', 'LOGIN'],
-    'TLS from the beginning and AUTH PLAIN': tls,
-    'TLS from the beginning and AUTH LOGIN': [...tls, '--auth', 'LOGIN'],
+    'implicit TLS and AUTH PLAIN': tls,
+    'implicit TLS and AUTH LOGIN': [...tls, '--auth', 'LOGIN'],
   }
   for (const [n, [way, args]] of Object.entries(ways).entries()) {
-    it(`brings its mail by ${way}, which passes DKIM, SPF and DMARC and is told of`, async () => {
+    it(`submits mail by ${way}, and the mail passes DKIM, SPF and DMARC and has events`, async () => {
       const to = `anna${n}@example.net`
       const id = idIn(await swaks(...args, '--to', to, '--header', 'X-Postern-Tag: order'))
       const delivery = await delivered(to)
@@ -83,7 +83,7 @@ describe('a program that speaks SMTP', () => {
     })
   }
 
-  it('has its mail shown with everybody who gets it, and nobody sees who gets it blindly', async () => {
+  it('submits a message with all its recipients, and Bcc recipients are not revealed', async () => {
     const id = idIn(
       await swaks(
         ...['--to', 'bea@example.net,carl@example.net,dora@example.net', '--h-To', 'bea@example.net'],
@@ -98,19 +98,19 @@ describe('a program that speaks SMTP', () => {
     for (const { address } of recipients) {
       const { raw, to } = await delivered(address)
       assert.deepEqual(to, [address])
-      // Postfix writes above this whom it got it for.
+      // Postfix adds the recipient in a header field above this one.
       assert.doesNotMatch(raw.toString().slice(raw.indexOf('DKIM-Signature:')), /dora|^Bcc/im)
     }
   })
 
-  it('is refused with a wrong key, and hands over nothing in the clear', async () => {
+  it('is rejected with a wrong key, and cannot submit without TLS', async () => {
     const wrong = await swaks('--auth-password', `${stage.secret.slice(0, -1)}_`)
     assert.match(wrong.reply, /^535 5\.7\.8/)
     const clear = await swaks('--no-tls')
     assert.doesNotMatch(clear.transcript, /AUTH PLAIN \S|queued as/)
   })
 
-  it('is refused for a domain that is not verified, and for a mail that is too large', async () => {
+  it('is rejected if the domain is unverified or the message is too large', async () => {
     const { reply } = await swaks('--from', 'orders@elsewhere.example.org')
     assert.match(reply, /^550 5\.7\.1 .*elsewhere\.example\.org/)
     const file = path.join(home, 'large')
@@ -118,10 +118,10 @@ describe('a program that speaks SMTP', () => {
     assert.match((await swaks('--data', `@${file}`)).reply, /^552 5\.3\.4/)
   })
 
-  it('is told to come again when the plan has no room, and finds some when it has', async () => {
+  it('gets a temporary failure when the quota is used up, and succeeds when it is raised', async () => {
     const { id: admin_plan_id } = await makePlan(stage.admin, { name: 'None', max_mails_per_day: 0 })
     await body(200, stage.admin.patch(project, { admin_plan_id, reason: 'Unpaid' }))
-    assert.match((await swaks()).reply, /^452 4\.7\.1 The plan allows 0 mails per day/)
+    assert.match((await swaks()).reply, /^452 4\.7\.1 The plan allows 0 messages per day/)
     await body(200, stage.admin.patch(project, { admin_plan_id: null, reason: 'Paid' }))
     idIn(await swaks('--to', 'emil@example.net'))
     await delivered('emil@example.net')
@@ -129,7 +129,7 @@ describe('a program that speaks SMTP', () => {
 })
 
 describe("the shop's own Postfix", () => {
-  it('keeps its mail while Postern is away, and hands it over when it is back', async () => {
+  it('queues its mail while Postern is unavailable, and submits it afterwards', async () => {
     const smartHost = await Postfix.open({
       sinkPort: stage.submissionPorts.startTls,
       feedbackPort: stage.intakePort,
@@ -160,7 +160,7 @@ describe("the shop's own Postfix", () => {
       await assertAuthentic(delivery)
       assert.match(delivery.raw.toString(), new RegExp(`^Subject: Mail ${n}\r$`, 'm'))
     }
-    await stage.eventually('nothing waits any more', async () => (await smartHost.queue()).length === 0)
+    await stage.eventually('the queue is empty', async () => (await smartHost.queue()).length === 0)
     const log = await smartHost.log()
     const ids = [...log.matchAll(/250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})/g)].map(([, id = '']) => id)
     assert.equal(new Set(ids).size, mails)

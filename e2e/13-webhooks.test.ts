@@ -5,8 +5,8 @@ import { type Received, startReceiver } from '../server/src/testing/peers/webhoo
 import { body, openStage } from './stage.ts'
 
 /**
- * A shop has its events posted to receivers of its own: they arrive signed, and in the end all of them do, whatever happens
- * to the receivers on the way. One that says that it is gone is told no more, and its owner is told so.
+ * A shop has its events posted to its receivers. Events are signed, and all of them arrive eventually, whatever happens
+ * to the receivers in the meantime. A receiver that returns 410 gets no further events, and its owner is notified.
  */
 const receiver = await startReceiver()
 const stage = await openStage({
@@ -28,7 +28,7 @@ interface Attempt {
   status: number | null
 }
 
-/** Each has a path of its own at the receiver. */
+/** Each endpoint has its own path at the receiver. */
 async function makeEndpoint(name: string, ...events: string[]): Promise<{ id: number; secret: string }> {
   const { resource, secret } = await body<{ resource: Endpoint; secret: string }>(
     201,
@@ -50,8 +50,8 @@ const isSignedBy = (secret: string, received: Received): boolean => {
 
 const idOf = ({ headers }: Received): string => String(headers['webhook-id'])
 
-/** The rests of all endpoints are over, as if a day had passed. */
-const endRests = async (): Promise<void> => {
+/** Ends the backoff of all endpoints, as if a day had passed. */
+const endBackoff = async (): Promise<void> => {
   for (const statement of [
     `update mail.endpoint_queues set backoff_until = backoff_until - interval '1 day', due_at = due_at - interval '1 day'
       where leased_until is null and due_at > postern.now()`,
@@ -60,10 +60,10 @@ const endRests = async (): Promise<void> => {
     await stage.database.query(statement)
 }
 
-/** What waited for the end of a rest arrives, however often the machine was too slow and the endpoint rests again. */
-const someAfterRests = (name: string, count: number) =>
-  stage.eventually(`${count} events have arrived at /${name} after its rests`, async () => {
-    await endRests()
+/** Waits for events that were delayed by a backoff, even if a slow machine causes another backoff. */
+const someAfterBackoff = (name: string, count: number) =>
+  stage.eventually(`${count} events have arrived at /${name} after its backoff`, async () => {
+    await endBackoff()
     return arrived(name).length >= count && arrived(name)
   })
 
@@ -76,8 +76,8 @@ const some = (name: string, count: number) =>
     () => arrived(name).length >= count && arrived(name),
   )
 
-describe('the webhooks of a shop', () => {
-  it('tell what became of a mail, each event once and signed', async () => {
+describe("a shop's webhooks", () => {
+  it('report the events of a message, each once and signed', async () => {
     const { id, secret } = await makeEndpoint(
       'orders',
       'message.accepted',
@@ -92,14 +92,14 @@ describe('the webhooks of a shop', () => {
     )
     assert.ok(events.every(({ data }) => data['message_id'] === messageId))
     assert.equal(new Set(arrived('orders').map(idOf)).size, 3)
-    const seen = await stage.eventually('three attempts are written down', async () => {
+    const seen = await stage.eventually('three attempts are recorded', async () => {
       const all = await attempts(id)
       return all.length === 3 && all
     })
     assert.ok(seen.every(({ outcome, status }) => outcome === 'delivered' && status === 204))
   })
 
-  it('are tested by an event of their own, for one endpoint alone', async () => {
+  it('are tested by a test event, which is sent only to that endpoint', async () => {
     const { id, secret } = await makeEndpoint('tested')
     await body(202, stage.admin.post(`${endpoints}/${id}/test`, { reason: 'Does it work?' }))
     const [received] = await some('tested', 1)
@@ -107,13 +107,13 @@ describe('the webhooks of a shop', () => {
     assert.equal(arrived('orders').length, 3)
   })
 
-  it('end when the receiver says that it is gone, and others are told so', async () => {
+  it('stop when the receiver returns 410, and other endpoints are notified by an event', async () => {
     const { secret } = await makeEndpoint('watch', 'endpoint.disabled')
     const { id } = await makeEndpoint('gone', 'message.accepted')
     receiver.answer({ status: 410 }, '/gone')
     await stage.send({ to: ['fritz@example.net'] })
-    const [told] = await some('watch', 1)
-    const event = told && verified(secret, told)
+    const [notice] = await some('watch', 1)
+    const event = notice && verified(secret, notice)
     assert.equal(event?.type, 'endpoint.disabled')
     assert.equal(event?.data['id'], id)
     const endpoint = await body<Endpoint>(200, stage.admin.get(`${endpoints}/${id}`))
@@ -122,21 +122,21 @@ describe('the webhooks of a shop', () => {
     await makeEndpoint('next', 'message.accepted')
     await stage.send({ to: ['gerda@example.net'] })
     await some('next', 1)
-    assert.equal(arrived('gone').length, 1, 'nothing more is sent there')
+    assert.equal(arrived('gone').length, 1, 'no further event is sent there')
   })
 
-  it('arrive later at a receiver that was down, with the secret of that time, and never keep another waiting', async () => {
+  it('arrive later at a receiver that was down, signed with the current secret, and delay no other receiver', async () => {
     const { id, secret: old } = await makeEndpoint('moved', 'message.accepted')
     await makeEndpoint('quick', 'message.accepted')
-    // For longer than the scenario takes.
+    // Longer than the scenario runs.
     receiver.answer({ status: 503, headers: { 'retry-after': '3600' } }, '/moved')
     const released = Promise.withResolvers<void>()
     let count = 0
     let slow = ''
     let mostAtOnce = 0
-    // The worker gives up a request after 15 s. A machine may be too slow for that: then another slow one is made.
+    // A request times out after 15 s. If the machine is too slow for that, another slow endpoint is created.
     await stage.eventually(
-      'events arrive at /quick while the first request to a slow one is pending',
+      'events arrive at /quick while the first request to a slow endpoint is pending',
       async () => {
         const name = `slow${count}`
         slow = name
@@ -155,7 +155,7 @@ describe('the webhooks of a shop', () => {
         return meanwhile > 0
       },
     )
-    assert.equal(mostAtOnce, 1, 'the slow one has not proved itself yet')
+    assert.equal(mostAtOnce, 1, 'the slow endpoint is not healthy yet')
 
     const [first] = await some('moved', 1)
     assert.ok(first && isSignedBy(old, first))
@@ -166,31 +166,31 @@ describe('the webhooks of a shop', () => {
     const before = arrived('moved').length
     receiver.answer({ status: 204 }, '/moved')
     released.resolve()
-    await someAfterRests('moved', before + count)
+    await someAfterBackoff('moved', before + count)
     for (const received of arrived('moved').slice(before)) {
       assert.ok(isSignedBy(secret, received) && !isSignedBy(old, received))
     }
     const taken = new Set(arrived('moved').slice(before).map(idOf))
-    assert.deepEqual(taken, new Set(arrived('quick').map(idOf)), 'the same events as at the others')
-    await stage.eventually('the slow one has its events, too', async () => {
-      await endRests()
+    assert.deepEqual(taken, new Set(arrived('quick').map(idOf)), 'the same events as at the other endpoints')
+    await stage.eventually('the slow endpoint has received its events', async () => {
+      await endBackoff()
       return new Set(arrived(slow).map(idOf)).size === 5
     })
   })
 
-  it('wait for a receiver that cannot be reached at all', async () => {
+  it('wait for a receiver that is unreachable', async () => {
     await receiver.down()
     const messageId = await stage.send({ to: ['carl@example.net'] })
     await stage.settled(messageId, 'delivered')
     await receiver.up()
     const about = () => arrived('orders').filter((received) => received.body.includes(messageId))
-    await stage.eventually('all that was to be told of it has arrived', async () => {
-      await endRests()
+    await stage.eventually('all its events have arrived', async () => {
+      await endBackoff()
       return about().length === 3
     })
   })
 
-  it('are delivered once more where that is asked for: one event, or all of a time', async () => {
+  it('are replayed on request: one event, or a time range', async () => {
     const { id } = await makeEndpoint('again', 'message.accepted')
     const from = new Date().toISOString()
     for (const to of ['dora@example.net', 'emil@example.net']) await stage.send({ to: [to] })
@@ -199,7 +199,7 @@ describe('the webhooks of a shop', () => {
     await body(202, stage.admin.post(`${endpoints}/${id}/replay`, { event_id, reason: 'It was lost' }))
     const third = (await some('again', 3)).at(-1)
     assert.equal(third && idOf(third), event_id)
-    assert.equal(third?.body, one?.body, 'to the byte')
+    assert.equal(third?.body, one?.body, 'byte for byte')
     const to = new Date().toISOString()
     await body(
       202,
@@ -209,8 +209,8 @@ describe('the webhooks of a shop', () => {
     assert.deepEqual(new Set(later.map(idOf)), new Set(arrived('again').slice(0, 2).map(idOf)))
   })
 
-  it('leave it to a mail to tell the owner of the one that is gone', async () => {
-    const mail = await stage.eventually('the owner has mail', () =>
+  it('are stopped, and the owner is notified by mail', async () => {
+    const mail = await stage.eventually('the owner has received the notice', () =>
       stage.sink.received.find(({ to }) => to.includes('ada@postern.example.net')),
     )
     assert.match(mail.raw.toString(), /410/)

@@ -8,9 +8,9 @@ import { startReceiver } from '../server/src/testing/peers/webhook-receiver.ts'
 import { body, confirmationLink, openStage } from './stage.ts'
 
 /**
- * The shop takes mail in. Its customers write to shop.example.org, whose MX is Postern: what its routes say happens to
- * their mail, from the moment at which they say it. One customer is swaks, another has a Postfix of their own, which
- * keeps what it could not bring and comes again.
+ * The shop receives mail. Its customers write to shop.example.org, whose MX is Postern; the routes apply to their mail
+ * as soon as they are created. One customer uses swaks; another has its own Postfix, which queues mail that it could
+ * not deliver and retries.
  */
 const receiver = await startReceiver()
 const stage = await openStage({
@@ -45,8 +45,8 @@ const { resource: endpoint, secret } = await body<{ resource: { id: number }; se
 )
 await stage.dns.publish([{ name: 'customer.example.com', type: 'TXT', value: 'v=spf1 ip4:127.0.0.1 -all' }])
 
-/** By swaks, as anybody on the internet; the last thing that was said to it. */
-function bring(to: string, ...args: string[]): Promise<string> {
+/** Sends with swaks, as an outside sender. Returns the last reply. */
+function sendMail(to: string, ...args: string[]): Promise<string> {
   const usual = [
     '--server',
     '127.0.0.1',
@@ -58,9 +58,9 @@ function bring(to: string, ...args: string[]): Promise<string> {
   ]
   return new Promise((resolve) => {
     execFile('swaks', [...usual, '--to', to, ...args], (_error, output) => {
-      const said = output.split('\n').filter((line) => /^<(?:~|-|\*)[*~ ]* +\d{3} /.test(line))
+      const replies = output.split('\n').filter((line) => /^<(?:~|-|\*)[*~ ]* +\d{3} /.test(line))
       resolve(
-        said
+        replies
           .filter((line) => !/ 221 /.test(line))
           .at(-1)
           ?.replace(/^<\S+ +/, '') ?? output,
@@ -76,7 +76,7 @@ interface Received {
   authentication: { spf: { result: string } }
 }
 
-/** What the endpoint has of mail to an address, each signed. */
+/** The events that the endpoint has received for an address, with verified signatures. */
 const got = (to: string): Received[] =>
   receiver.got
     .map((one) => verified(secret, one))
@@ -84,7 +84,7 @@ const got = (to: string): Received[] =>
     .map(({ data }) => data as unknown as Received)
     .filter(({ envelope }) => envelope.to === to)
 
-const told = (to: string): Promise<Received> =>
+const receivedEvent = (to: string): Promise<Received> =>
   stage.eventually(`the endpoint has mail to ${to}`, () => got(to)[0])
 
 await route('support', { action: 'endpoint', endpoint_id: endpoint.id })
@@ -95,28 +95,28 @@ await route('trash', { action: 'drop' })
 const catchAll = await route(null, { action: 'endpoint', endpoint_id: endpoint.id })
 
 describe('mail to the shop', () => {
-  it('goes to its endpoint, with what is known of the sender', async () => {
+  it("is delivered to its endpoint, with the sender's authentication results", async () => {
     assert.match(
-      await bring(at('support'), '--header', 'Subject: Help', '--body', 'Where is it?'),
+      await sendMail(at('support'), '--header', 'Subject: Help', '--body', 'Where is it?'),
       /^250 2\.0\.0/,
     )
-    const data = await told(at('support'))
+    const data = await receivedEvent(at('support'))
     assert.deepEqual(
       [data?.subject, data?.text.trim(), data?.authentication.spf.result, data?.envelope.from],
       ['Help', 'Where is it?', 'pass', 'ada@customer.example.com'],
     )
   })
 
-  it('is refused, or taken and thrown away, where a route says so', async () => {
-    assert.match(await bring(at('noreply')), /^550 5\.7\.1/)
-    assert.match(await bring(at('trash')), /^250/)
+  it('is rejected, or accepted and dropped, according to its route', async () => {
+    assert.match(await sendMail(at('noreply')), /^550 5\.7\.1/)
+    assert.match(await sendMail(at('trash')), /^250/)
     assert.deepEqual(got(at('trash')), [])
-    assert.match(await bring(at('x', 'nobody.example.org')), /^550 5\.1\.1/)
+    assert.match(await sendMail(at('x', 'nobody.example.org')), /^550 5\.1\.1/)
   })
 
-  it('falls to the catch-all where it has no route of its own, and is told so by the API', async () => {
-    assert.match(await bring(at('anybody')), /^250/)
-    assert.ok(await told(at('anybody')))
+  it('matches the catch-all if its address has no route, and the API returns that match', async () => {
+    assert.match(await sendMail(at('anybody')), /^250/)
+    assert.ok(await receivedEvent(at('anybody')))
     const match = await body<{ outcome: string; route: Route }>(
       200,
       stage.admin.get(`${project}/routing/match?address=${at('anybody')}`),
@@ -124,8 +124,8 @@ describe('mail to the shop', () => {
     assert.deepEqual([match.outcome, match.route.id], ['endpoint', catchAll.id])
   })
 
-  it('is forwarded by way of the MTA, with its sender rewritten and its ARC chain whole', async () => {
-    assert.match(await bring(at('sales'), '--header', 'Subject: An offer'), /^250/)
+  it('is forwarded through the MTA, with a rewritten sender and an intact ARC chain', async () => {
+    assert.match(await sendMail(at('sales'), '--header', 'Subject: An offer'), /^250/)
     const delivery = await stage.sink.next(
       ({ to, from }) => to[0] === 'team@example.net' && from.startsWith('SRS0='),
     )
@@ -136,9 +136,9 @@ describe('mail to the shop', () => {
     })
   })
 
-  it('that cannot be forwarded comes back to whoever sent it', async () => {
+  it('is bounced to its sender if it cannot be forwarded', async () => {
     stage.sink.treat('team@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user', times: 1 })
-    assert.match(await bring(at('sales'), '--from', 'bo@customer.example.com'), /^250/)
+    assert.match(await sendMail(at('sales'), '--from', 'bo@customer.example.com'), /^250/)
     const report = await stage.sink.next(({ to }) => to[0] === 'bo@customer.example.com')
     assert.equal(report.from, '')
     assert.match(report.raw.toString(), /team@example\.net/)
@@ -146,7 +146,7 @@ describe('mail to the shop', () => {
 })
 
 describe("a customer's own Postfix", () => {
-  it('comes again while the shop is locked, and finds its address where it has moved to', async () => {
+  it('retries while the shop is locked, and reaches its addresses after a rename', async () => {
     const peer = await Postfix.open({ sinkPort: port, feedbackPort: stage.intakePort, backoffSeconds: 1 })
     const send = (to: string) =>
       new Promise((resolve, reject) => {
@@ -162,11 +162,11 @@ describe("a customer's own Postfix", () => {
       })
     await body(200, stage.admin.patch(project, { is_locked: true, reason }))
     await send(at('support+postfix'))
-    await stage.eventually('the mail was deferred', async () =>
+    await stage.eventually('the message was deferred', async () =>
       (await peer.queue()).some(({ recipients }) => /450 4\.3\.0/.test(recipients[0]?.delay_reason ?? '')),
     )
     await body(200, stage.admin.patch(project, { is_locked: false, reason }))
-    await stage.eventually('it came again', () => got(at('support+postfix'))[0])
+    await stage.eventually('the retry succeeded', () => got(at('support+postfix'))[0])
 
     await body(
       200,
@@ -174,8 +174,8 @@ describe("a customer's own Postfix", () => {
         ...{ name: 'store.example.org', preserve_local_parts: true, reason },
       }),
     )
-    assert.match(await bring(at('support')), /^550 5\.1\.1/)
-    assert.match(await bring(at('support', 'store.example.org')), /^250/)
-    assert.ok(await told(at('support', 'store.example.org')))
+    assert.match(await sendMail(at('support')), /^550 5\.1\.1/)
+    assert.match(await sendMail(at('support', 'store.example.org')), /^250/)
+    assert.ok(await receivedEvent(at('support', 'store.example.org')))
   })
 })

@@ -5,9 +5,9 @@ import { startReceiver } from '../server/src/testing/peers/webhook-receiver.ts'
 import { body, openStage } from './stage.ts'
 
 /**
- * The shop's own program traces what it does, and says so when it sends a mail. The trace goes on through `postern api`,
- * the database, `postern worker` and `postern intake`, each a process of its own, to the MTA's reply, its report, and the
- * shop's receiver.
+ * The shop's program uses tracing and sends its trace context with a message. The trace continues through the separate
+ * processes `postern api`, `postern worker` and `postern intake`, and through the database, to the MTA's reply, its
+ * report and the shop's receiver.
  */
 const receiver = await startReceiver()
 const collector = await startCollector()
@@ -39,7 +39,7 @@ const send = (traceparent: string, to: string): Promise<string> =>
   })
 
 describe('a trace', () => {
-  it('leads from the request to the SMTP reply, and to what came after', async () => {
+  it('spans the request, the SMTP reply, the report and the webhook', async () => {
     await body(
       201,
       stage.admin.post(`/admin/projects/${stage.project.id}/endpoints`, {
@@ -92,10 +92,10 @@ describe('a trace', () => {
     assert.deepEqual([feedback.service, feedback.parentSpanId], ['postern intake', request.spanId])
     assert.equal(feedback.attributes['postern.feedback'], 'delivered')
     assert.equal(one('webhook').attributes['http.response.status_code'], 204)
-    assert.ok(!collector.bodies.join('').includes('anna@'), 'whom it went to is no part of it')
+    assert.ok(!collector.bodies.join('').includes('anna@'), 'the trace does not contain the recipient')
   })
 
-  it('is not begun by us for a share of 0, nor for a caller who does not record it', async () => {
+  it('is not started if the sampling ratio is 0 or the caller does not sample it', async () => {
     await stage.settled(await stage.send({ to: ['bea@example.net'] }), 'delivered')
     await stage.settled(await send(`00-${'ab'.repeat(16)}-${shopSpan}-00`, 'carl@example.net'), 'delivered')
     await stage.settled(await send('00-nonsense-01', 'dora@example.net'), 'delivered')

@@ -7,9 +7,10 @@ import { mailOf, openCellStage, type Shop } from './cells.ts'
 import { body, type Message, type MessageEvent } from './stage.ts'
 
 /**
- * Control in one PostgreSQL, and mail in two others: two cells, each with a part of the projects, and a copy of control
- * that comes by replication. Mail is sent in both; then the server of cell a is killed. Cell b does not notice, control
- * goes on, and when cell a is back, nothing that it had accepted is lost, and it learns what was changed meanwhile.
+ * The control database is on one PostgreSQL server, and mail is on two others: two cells, each with some of the
+ * projects and a replica of control. Mail is sent in both; then cell a's server is killed. Cell b and control are not
+ * affected. When cell a is back, none of its accepted messages are lost, and it receives the changes made in the
+ * meantime.
  */
 const stage = await openCellStage()
 const { admin, sink, a, b, shopA, shopB } = stage
@@ -32,7 +33,7 @@ const delivered = (shop: Caller, id: string) =>
 
 const receivedBy = (address: string): number => sink.received.filter(({ to }) => to.includes(address)).length
 
-/** Sends a mail every so often until it is stopped. */
+/** Sends messages at a fixed interval until stopped. */
 function keepSending(shop: Caller, whose: Shop, everyMs: number) {
   const sent: { id: string; to: string }[] = []
   const failed: unknown[] = []
@@ -60,17 +61,17 @@ function keepSending(shop: Caller, whose: Shop, everyMs: number) {
 }
 
 describe('two cells and one control', () => {
-  it('are joined by commands, and a project made in control is known in its cell', async () => {
-    assert.match(stage.said.join(''), /Cell "a" now replicates control\.\nCell "b" now/)
+  it('are joined by commands, and projects created in control are replicated to the cells', async () => {
+    assert.match(stage.said.join(''), /Cell "a" now replicates the control database\.\nCell "b" now/)
     for (const { query } of [a, b]) {
       const projects = await query<{ id: string }>('select id from control.projects order by id')
       assert.ok(projects.length >= 2)
       assert.deepEqual(await query('select from control.audit limit 1'), [], 'the audit stays in control')
-      assert.deepEqual(await query('select from control.users limit 1'), [], 'people stay in control')
+      assert.deepEqual(await query('select from control.users limit 1'), [], 'users stay in control')
     }
   })
 
-  it('each have the mail of their own projects, whichever of them it was brought to', async () => {
+  it("store their own projects' mail, whichever cell received the request", async () => {
     const own = nextAddress('a')
     const foreign = nextAddress('a')
     const ids = [
@@ -92,7 +93,7 @@ describe('two cells and one control', () => {
       'message.delivered',
       'message.sent',
     ])
-    // At control, by whoever asks there, and by what the cells have told it.
+    // At control, the messages can be read through the API and are counted in the relayed statistics.
     await body(200, admin.get(`${projectPath(shopA)}/messages/${ids[0]}`))
     await body(200, admin.get(`${projectPath(shopB)}/usage`))
     for (const [shop, whose] of [[atA, shopA] as const, [atB, shopB] as const]) {
@@ -100,20 +101,20 @@ describe('two cells and one control', () => {
       sink.treat(gone, { at: 'rcpt', answer: '550 5.1.1 No such user' })
       await send(shop, whose, gone)
       await eventually(
-        'control knows of the bounce',
+        'control has received the bounce',
         async () => (await body<{ bounced: number }>(200, admin.get(projectPath(whose)))).bounced === 1,
       )
     }
   })
 })
 
-describe('while the server of cell a is dead', () => {
+describe('while the server of cell a is down', () => {
   const acceptedByA: { id: string; to: string }[] = []
 
-  it('cell b and control go on as if nothing was', async (t) => {
+  it('cell b and control are not affected', async (t) => {
     const load = keepSending(atB, shopB, 20)
-    await eventually('cell b has taken 60 mails', () => load.sent.length >= 60)
-    // In one commit, so that they are still there when it dies.
+    await eventually('cell b has accepted 60 messages', () => load.sent.length >= 60)
+    // In one transaction, so most of them are still queued when the server is killed.
     const addresses = Array.from({ length: 200 }, () => nextAddress('a'))
     const batch = { messages: addresses.map((to) => mailOf(shopA, to)) }
     const { data } = await body<{ data: { id: string }[] }>(202, atA.post('/messages/batch', batch))
@@ -122,7 +123,7 @@ describe('while the server of cell a is dead', () => {
     const sentBefore = load.sent.length
     const hadLeft = acceptedByA.filter(({ to }) => receivedBy(to) > 0).length
     t.diagnostic(
-      `cell a: when it died, ${hadLeft} of the ${acceptedByA.length} mails just accepted had left it`,
+      `cell a: ${hadLeft} of the last ${acceptedByA.length} accepted messages had been handed over when it was killed`,
     )
     const refused = await atA.post('/messages', mailOf(shopA, nextAddress('a')))
     assert.deepEqual([refused.status, refused.body.error], [503, 'unavailable'])
@@ -132,10 +133,10 @@ describe('while the server of cell a is dead', () => {
       200,
       admin.patch(`${projectPath(shopA)}?dry_run=true`, locked),
     )
-    assert.match(preview.effects.join('\n'), /Mails that wait: unknown at the moment/)
+    assert.match(preview.effects.join('\n'), /Queued messages: unknown at the moment/)
     await body(200, admin.patch(projectPath(shopA), locked))
     await body(200, admin.patch(projectPath(shopB), { name: 'Shop of b', reason: 'Called so from now on' }))
-    await eventually('cell b has taken another 60 mails', () => load.sent.length >= sentBefore + 60)
+    await eventually('cell b has accepted another 60 messages', () => load.sent.length >= sentBefore + 60)
     await load.stop()
 
     assert.deepEqual(load.failed, [])
@@ -144,9 +145,9 @@ describe('while the server of cell a is dead', () => {
     assert.ok(load.sent.every(({ to }) => receivedBy(to) === 1))
   })
 
-  it('nothing is lost: what it had accepted is delivered when it is back, and it has heard of the lock', async (t) => {
+  it('no message is lost: cell a delivers its accepted messages after a restart, and applies the lock', async (t) => {
     await a.cluster.start()
-    const refusal = await eventually('cell a has heard of the lock', async () => {
+    const refusal = await eventually('cell a applies the lock', async () => {
       const answer = await atA.post('/messages', mailOf(shopA, nextAddress('a')))
       return answer.status === 403 && answer.body.error
     })
@@ -155,10 +156,10 @@ describe('while the server of cell a is dead', () => {
     for (const { id } of acceptedByA) await delivered(atA, id)
     assert.ok(acceptedByA.every(({ to }) => receivedBy(to) > 0))
     const twice = acceptedByA.filter(({ to }) => receivedBy(to) > 1).length
-    t.diagnostic(`cell a: ${acceptedByA.length} accepted before it died, 0 lost, ${twice} delivered twice`)
+    t.diagnostic(`cell a: ${acceptedByA.length} accepted before the kill, 0 lost, ${twice} delivered twice`)
   })
 
-  it('a lock that is made in control takes effect in its cell', async () => {
+  it('a lock set in control takes effect in the cell', async () => {
     await body(200, admin.patch(projectPath(shopB), { is_locked: true, reason: 'Complaints' }))
     await eventually('cell b refuses mail of the locked project', async () => {
       const { status } = await atB.post('/messages', mailOf(shopB, nextAddress('b')))
@@ -167,16 +168,16 @@ describe('while the server of cell a is dead', () => {
     })
   })
 
-  it('what administrators did is in the audit, and known to both cells', async () => {
+  it('administrative changes are in the audit log, and are replicated to both cells', async () => {
     const { data } = await body<{ data: { project_id: number; operation: string }[] }>(
       200,
       admin.get('/admin/audit?operation=projects.edit'),
     )
     const ofProject = (id: number) => data.filter(({ project_id }) => project_id === id).length
-    // Allowed the service's MTAs, locked, unlocked; allowed, renamed, locked.
+    // The edits: service MTAs allowed, locked, unlocked; service MTAs allowed, renamed, locked.
     assert.deepEqual([ofProject(shopA.projectId), ofProject(shopB.projectId)], [3, 3])
     for (const { query } of [a, b]) {
-      await eventually('both cells know both edits', async () => {
+      await eventually('both cells have both edits', async () => {
         const rows = await query<{ name: string; is_locked: boolean }>(
           'select name, is_locked from control.projects where id = any($1) order by name',
           [[shopA.projectId, shopB.projectId]],
@@ -187,7 +188,7 @@ describe('while the server of cell a is dead', () => {
   })
 })
 
-describe('while cell a has an old copy of control, because its subscription is stopped', () => {
+describe("while cell a's replica of control is outdated because its subscription is stopped", () => {
   const limitSeconds = 20
   let url = ''
   let there: Caller
@@ -196,10 +197,12 @@ describe('while cell a has an old copy of control, because its subscription is s
 
   const isCopyStale = async () => {
     const answer = await fetch(new URL('/readyz', url))
-    assert.equal(answer.status, 200, 'reports are still taken, so the process is ready')
+    assert.equal(answer.status, 200, 'reports are still accepted, so the process is ready')
     return ((await answer.json()) as { replica?: string }).replica === 'stale'
   }
-  /** By the clock of the cell's server, before the request that is judged by it. */
+  /**
+   * Whether the replica's age exceeds the limit by the cell server's clock. Queried before the request it applies to.
+   */
   const isBeyondLimit = async () => {
     const [row] = await a.query<{ is_beyond: boolean }>(
       `select now() - at > $1 * interval '1 second' as is_beyond from control.heartbeat`,
@@ -208,10 +211,10 @@ describe('while cell a has an old copy of control, because its subscription is s
     return row?.is_beyond ?? false
   }
 
-  it('mail of a project that was locked meanwhile is accepted for no longer than the limit', async () => {
+  it('mail from a project that has since been locked is accepted until the age limit at the latest', async () => {
     url = await stage.restartA({ POSTERN_CONTROL_REPLICA_MAX_AGE_SECONDS: String(limitSeconds) })
     there = new Caller(url, shopA.secret)
-    await eventually('the copy is fresh', async () => !(await isCopyStale()))
+    await eventually('the replica is up to date', async () => !(await isCopyStale()))
     const to = nextAddress('a')
     const [clock] = await a.query<{ at: string }>(
       `select to_char((now() + $1 * interval '1 second') at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at`,
@@ -229,8 +232,8 @@ describe('while cell a has an old copy of control, because its subscription is s
       const answer = await there.post('/messages', mailOf(shopA, address))
       if (answer.status === 202) {
         accepted.push({ id: answer.body.id, to: address })
-        assert.equal(mustRefuse, false, 'accepted although the copy is too old')
-        assert.equal(refusals, 0, 'accepted after it was refused')
+        assert.equal(mustRefuse, false, 'accepted although the replica is too old')
+        assert.equal(refusals, 0, 'accepted after a refusal')
       } else {
         assert.deepEqual([answer.status, answer.body.error], [503, 'unavailable'])
         refusals++
@@ -240,34 +243,34 @@ describe('while cell a has an old copy of control, because its subscription is s
     assert.ok(await isCopyStale())
   })
 
-  it('and nothing is handed over after it', async () => {
-    await eventually('the scheduled mail is ready', async () => {
+  it('no mail is sent after the age limit', async () => {
+    await eventually('the scheduled message is ready', async () => {
       const rows = await a.query<{ state: string }>('select state from mail.dispatch where message_id = $1', [
         scheduled.id,
       ])
       assert.equal(rows.length, 1)
       return rows[0]?.state === 'ready'
     })
-    // The dispatcher looks four times a second.
+    // The dispatcher polls four times per second.
     await sleep(2_000)
     assert.equal(receivedBy(scheduled.to), 0)
     const rows = await a.query('select from mail.attempts where message_id = $1', [scheduled.id])
     assert.equal(rows.length, 0)
   })
 
-  it('cell b goes on, and a process of cell a still serves it', async () => {
+  it('cell b is not affected, and a process in cell a still serves its projects', async () => {
     await body(200, admin.patch(projectPath(shopB), { is_locked: false, reason: 'It is well again' }))
     const foreign = new Caller(url, shopB.secret)
-    const id = await eventually('cell b takes mail at a process of cell a', async () => {
+    const id = await eventually('a process of cell a accepts mail for cell b', async () => {
       const answer = await foreign.post('/messages', mailOf(shopB, nextAddress('b')))
       return answer.status === 202 && (answer.body.id as string)
     })
     await delivered(atB, id)
   })
 
-  it('when the subscription goes on, the lock is in force, and nothing was lost', async () => {
+  it('the lock applies when the subscription is enabled again, and no message is lost', async () => {
     await a.query('alter subscription postern_a enable')
-    await eventually('cell a has heard of the lock', async () => {
+    await eventually('cell a applies the lock', async () => {
       const answer = await there.post('/messages', mailOf(shopA, nextAddress('a')))
       return answer.status === 403 && answer.body.error === 'project_locked'
     })

@@ -1,8 +1,11 @@
-/** Somebody who calls the interface with a token or a key: an administrator's program, a customer's. */
+/**
+ * A response from the API. A `Caller` sends requests with a token or an API key, as an administrator's or customer's
+ * program would.
+ */
 export interface Answer {
   status: number
   headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: a scenario looks into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: each scenario reads a different body.
   body: any
 }
 

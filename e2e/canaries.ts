@@ -1,20 +1,20 @@
 /**
- * Secrets whose every appearance would be a leak, and a search that finds them however they were written: whole or in
- * part, plain, in Base64 (wherever it begins in what was encoded), in hexadecimal, escaped for an address or for JSON.
+ * Canary secrets, and a search that finds them in any form: whole or in part, plain, in Base64 (at any offset in the
+ * encoded data), in hexadecimal, percent-encoded or escaped for JSON. Every occurrence is a leak.
  */
 export interface Canary {
   name: string
-  /** As it is used. */
+  /** The secret in the form in which it is used. */
   text: string
-  /** What it stands for, where it is an encoding itself. */
+  /** The decoded bytes, if the text is an encoding. */
   bytes?: Buffer
 }
 
-/** Shorter pieces would be found by chance, or are told on purpose: the last four characters of a secret are its hint. */
+/** Shorter pieces could match by chance, or are shown on purpose: the last four characters of a secret are its hint. */
 const pieceLength = 14
 const stride = 5
 
-/** Pieces of it that overlap, so that whoever finds half of a secret finds one of them. */
+/** Overlapping pieces, so that any half of a secret contains at least one of them. */
 function piecesOf(whole: Buffer): Buffer[] {
   if (whole.length <= pieceLength) return [whole]
   const pieces: Buffer[] = []
@@ -23,7 +23,10 @@ function piecesOf(whole: Buffer): Buffer[] {
   return [...pieces, whole.subarray(-pieceLength)]
 }
 
-/** What Base64 makes of it in the middle of something else: of three beginnings, without what depends on neighbours. */
+/**
+ * The Base64 encodings of a piece at the three possible offsets within other data, without the characters that depend
+ * on neighbouring bytes.
+ */
 function base64Of(piece: Buffer): string[] {
   return [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), piece])
@@ -35,7 +38,7 @@ function base64Of(piece: Buffer): string[] {
   })
 }
 
-/** Every spelling of a piece. */
+/** All encodings of a piece. */
 function spellingsOf(piece: Buffer): string[] {
   const base64 = base64Of(piece)
   const hex = piece.toString('hex')
@@ -65,7 +68,7 @@ export class Search {
     return this.#needles.size
   }
 
-  /** The names of the canaries in it, with what is around each. */
+  /** The names of the canaries found in a text, each with the surrounding text. */
   in(text: string): string[] {
     return [...this.#needles].flatMap(([needle, name]) => {
       const at = text.indexOf(needle)

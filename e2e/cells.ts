@@ -16,8 +16,9 @@ import { type Dns, mxHost, openDns, returnPathHost } from './parts.ts'
 import { body, type Domain, makePlan, scopes, verify } from './stage.ts'
 
 /**
- * Three servers of PostgreSQL: control's, and one for each of two cells. `postern api` and `postern worker` at control,
- * `postern all` in each cell; one Postfix and one sink. Reports come in at cell b, whichever cell they are for.
+ * Three PostgreSQL servers: one for control and one for each of two cells. `postern api` and `postern worker` run at
+ * control, `postern all` in each cell, with one Postfix and one sink. Cell b receives all reports, regardless of which
+ * cell they are for.
  */
 export interface CellStage {
   control: Site
@@ -26,12 +27,12 @@ export interface CellStage {
   admin: Caller
   sink: Sink
   postfix: Postfix
-  /** A project in each, with a verified domain and a key. */
+  /** A project in each cell, with a verified domain and a key. */
   shopA: Shop
   shopB: Shop
-  /** What `postern cell join` said. */
+  /** The output of `postern cell join`. */
   said: string[]
-  /** Another `postern all` in cell a, with other settings; the first one there is stopped. */
+  /** Restarts cell a's `postern all` process with different settings. */
   restartA(settings: Record<string, string>): Promise<string>
 }
 
@@ -50,7 +51,7 @@ export interface Shop {
 const database = 'postern'
 
 async function openServer(besides: Record<string, string> = {}): Promise<Cluster> {
-  // Whoever is killed must not have forgotten what it said was safe.
+  // A server that is killed must not lose acknowledged commits.
   const cluster = await startCluster({
     besides: { synchronous_commit: 'on', max_connections: '100', ...besides },
   })
@@ -133,7 +134,7 @@ export async function openCellStage(): Promise<CellStage> {
     const caller = new Caller(url, shop.secret)
     const first = mailOf(shop, 'first@example.net')
     await eventually(
-      'what was made in control is known in its cell',
+      'the project is replicated to its cell',
       async () => (await caller.post('/messages', first)).status === 202,
     )
   }
@@ -155,7 +156,7 @@ async function signIn(url: string, postern: (...args: string[]) => Promise<strin
   return new Caller(url, (await postern('token', '--email', email)).trim())
 }
 
-/** Projects are made until there is one in each cell: which one it is in follows from its number. */
+/** Creates projects until there is one in each cell. The project's id determines its cell. */
 async function enter(admin: Caller, dns: Dns, inControl: Site['query']): Promise<{ a: Shop; b: Shop }> {
   const users = await body<{ data: { id: number }[] }>(200, admin.get('/admin/users'))
   const { id: plan_id } = await makePlan(admin, {

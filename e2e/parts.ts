@@ -16,53 +16,55 @@ import { type SnsPeer, startSnsPeer } from '../server/src/testing/peers/sns-peer
 import { steadyPort } from '../server/src/testing/peers/steady-port.ts'
 
 /**
- * The parts of an installation, each of them real and in a process of its own:
+ * The parts of an installation, all real and in separate processes:
  *
- *   postern api → PostgreSQL → postern worker → a line → Postfix → a sink that takes anybody's mail
- *                                postern intake ← what became of it ← Postfix
- *   postern intake → PostgreSQL, for who brings mail by SMTP, as a customer or as a stranger
+ *   postern api → PostgreSQL → postern worker → proxy → Postfix → a sink that accepts all mail
+ *                                postern intake ← delivery reports ← Postfix
+ *   SMTP clients (customers and outside senders) → postern intake → PostgreSQL
  *
- * Customers' records are looked up in Knot. Amazon SES and SNS, which cannot be had, are peers in the scenario's process.
+ * Knot serves the customers' DNS records. Amazon SES and SNS are replaced by peers in the scenario's process.
  */
 export interface Parts {
   apiUrl: string
-  /** A command of the operator, to its end; what it printed. */
+  /** Runs an operator's command and returns its output. */
   postern(...args: string[]): Promise<string>
   processes: { api: PosternProcess; worker: PosternProcess; intake: PosternProcess }
-  /** The worker is ended, at once and without a word, and another is started. So much later, by the database's clock. */
+  /** Kills the worker, moves the database's clock forward by this many minutes, and starts another worker. */
   replaceWorker(laterMinutes?: number): Promise<void>
   database: TestDatabase
   dns: Dns
-  /** What the worker hands its mail over on; as quick as can be, unless a scenario slows it down. */
+  /** The worker's connection to Postfix. It adds no delay unless a scenario slows it down. */
   line: FaultyProxy
   postfix: Postfix
   sink: Sink
   ses: SesPeer
   sns: SnsPeer
-  /** Where reports about mail come in. */
+  /** The port for delivery reports. */
   intakePort: number
-  /** Where customers bring mail by SMTP: with STARTTLS, and with TLS from the first octet. */
+  /** The ports for submission by customers, with STARTTLS and with implicit TLS. */
   submissionPorts: { startTls: number; tls: number }
   /** The MX of customers' domains. */
   inboundPort: number
-  /** After it was stopped; at the same ports. */
+  /** Starts the intake again on the same ports after it was stopped. */
   startIntake(): Promise<void>
 }
 
 export interface Dns {
   server: string
-  /** From now on these are there, too. */
+  /** Adds these records. */
   publish(records: readonly DnsRecord[]): Promise<void>
 }
 
 export interface PartOptions {
-  /** What the database's clock shows when the processes start, in UTC, such as `06:00`; the machine's time by default. */
+  /**
+   * The time on the database's clock when the processes start, in UTC, such as `06:00`. Default: the machine's time.
+   */
   timeOfDay?: string
-  /** Settings of every process besides those that all scenarios have. */
+  /** Settings for every process, in addition to those common to all scenarios. */
   settings?: Record<string, string> | ((usual: Record<string, string>) => Record<string, string>)
 }
 
-/** Where customers' return paths and MX records point to. */
+/** The hosts to which customers' return paths and MX records point. */
 export const returnPathHost = 'return.postern.example.net'
 export const mxHost = 'mx.postern.example.net'
 
@@ -88,7 +90,7 @@ export async function openParts({ settings = {}, timeOfDay }: PartOptions): Prom
     POSTERN_HTTP_PORT: '0',
     POSTERN_AUTH_SECRETS: `1:${'secret-of-the-stage-'.repeat(3)}`,
     POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
-    // Scenarios that are not about the limits are not to meet them.
+    // High enough that only the scenarios that test the limits reach them.
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000',
     POSTERN_DNS_SERVERS: dns.server,
@@ -133,13 +135,13 @@ export async function openParts({ settings = {}, timeOfDay }: PartOptions): Prom
   }
 }
 
-/** For sessions that begin after it: one that is open keeps the clock that it began with. */
+/** Applies to database sessions that begin afterwards; existing sessions keep their clock. */
 function setClock({ url }: TestDatabase, aheadSeconds: number): string {
   const name = new URL(url).pathname.slice(1)
   return `alter database ${name} set postern.clock_offset = '${aheadSeconds} seconds'`
 }
 
-/** Forward or back, on the same day. Returns by how many seconds the clock is ahead. */
+/** Moves the clock forward or back within the same day. Returns the offset in seconds. */
 async function startClockAt(timeOfDay: string, database: TestDatabase): Promise<number> {
   const client = new pg.Client({ connectionString: database.superuserUrl })
   await client.connect()
@@ -158,7 +160,7 @@ async function startClockAt(timeOfDay: string, database: TestDatabase): Promise<
 
 const intakeIsUp = ['listening for bounces', 'listening for submissions', 'listening for inbound mail']
 
-/** All names there are, in one zone; of the operator's own, the one that bounces come home to. */
+/** Serves all names in one zone, starting with the operator's return-path host. */
 export async function openDns(): Promise<Dns> {
   const records: DnsRecord[] = [
     { name: returnPathHost, type: 'A', value: '127.0.0.1' },

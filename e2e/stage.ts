@@ -10,29 +10,29 @@ import { type Answer, Caller } from './caller.ts'
 import { openParts, type PartOptions, type Parts } from './parts.ts'
 
 /**
- * What a scenario begins with: the parts, an administrator, and the project of a shop with a plan, an API key and the
- * domain shop.example.org, whose DNS records were published as the API told and found by the worker.
+ * The starting point of a scenario: the parts, an administrator, and a shop's project. The project has a plan, an API
+ * key and the verified domain shop.example.org, whose DNS records are those returned by the API.
  */
 export interface Stage extends Parts, Cast {
-  /** Accepted, or the scenario ends here. The id of the message. */
+  /** Sends a message, which must be accepted, and returns its id. */
   send(mail: Partial<Mail>): Promise<string>
   message(id: string): Promise<Message>
   events(id: string): Promise<MessageEvent[]>
-  /** The message, once what became of every recipient is this. */
+  /** Waits until every recipient has this status, and returns the message. */
   settled(id: string, status: string): Promise<Message>
-  /** What the sink has of it. */
+  /** The message's deliveries, as received by the sink. */
   received(id: string): Delivery[]
-  /** What a receiver makes of it. */
+  /** The authentication results that a receiver would compute. */
   authentication(delivery: Delivery): Promise<Authentication>
-  /** Publishes what the API told, and has it looked at until the domain is verified. */
+  /** Publishes the records returned by the API, and waits until the domain is verified. */
   verify(domain: Domain): Promise<Domain>
-  /** A failure tells as well what the parts have logged. */
+  /** On failure, the error includes the parts' logs. */
   eventually: typeof eventually
 }
 
 interface Cast {
   admin: Caller
-  /** The shop's own program, and its key. */
+  /** The shop's API client, and its key. */
   shop: Caller
   secret: string
   project: { id: number; plan_id: number }
@@ -120,7 +120,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       eventuallyHere(`message ${id} is ${status}`, async () => {
         const seen = await message(id)
         if (seen.recipients.some((recipient) => recipient.status !== status)) return false
-        // Its events and counters follow.
+        // Events and counters are written afterwards.
         const unpublished = await parts.database.query(
           'select from mail.attempt_results where message_id = $1',
           [id],
@@ -132,7 +132,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
   }
 }
 
-/** Everything as an operator and an administrator do it: by commands, and by the API. */
+/** Sets everything up as an operator and an administrator would, using commands and the API. */
 async function enter(parts: Parts, options: StageOptions): Promise<Cast> {
   const email = 'ada@postern.example.net'
   await parts.postern('admin', 'create', '--email', email)
@@ -170,7 +170,7 @@ async function enter(parts: Parts, options: StageOptions): Promise<Cast> {
 export const makePlan = (admin: Caller, changes: Partial<typeof plan> = {}): Promise<{ id: number }> =>
   body(201, admin.post('/admin/plans', { ...plan, ...changes }))
 
-/** Its records are published as the API told, and looked at. */
+/** Publishes the domain's records and verifies it. */
 export async function verify(
   { dns }: Pick<Parts, 'dns'>,
   admin: Caller,
@@ -189,7 +189,10 @@ export async function verify(
   return seen(({ status }) => status === 'verified', 'verified')
 }
 
-/** What the target of a forward was mailed, where the API is. The scenario sets POSTERN_SYSTEM_MAIL_FROM. */
+/**
+ * The confirmation link mailed to a forward's target, rewritten to the API's address. The scenario must set
+ * POSTERN_SYSTEM_MAIL_FROM.
+ */
 export async function confirmationLink(
   { sink, apiUrl }: Pick<Parts, 'sink' | 'apiUrl'>,
   target: string,
@@ -200,14 +203,14 @@ export async function confirmationLink(
   return new URL(isLink.exec(textOf(mail))?.[0] ?? '', apiUrl)
 }
 
-/** What was answered, which must have this status. */
+/** Returns the body of a response that must have this status. */
 export async function body<Body>(status: number, request: Promise<Answer>): Promise<Body> {
   const answer = await request
   assert.equal(answer.status, status, JSON.stringify(answer.body))
   return answer.body
 }
 
-/** What the parts have to say for themselves. */
+/** The warnings and errors that the parts have logged. */
 async function troubles({ processes, postfix }: Parts): Promise<string> {
   const logged = Object.entries(processes).flatMap(([name, { lines }]) =>
     lines.filter((line) => /"level":"(warn|error|fatal)"/.test(line)).map((line) => `${name}: ${line}`),
@@ -215,6 +218,6 @@ async function troubles({ processes, postfix }: Parts): Promise<string> {
   return [...logged, ...(await postfix.log()).trimEnd().split('\n').slice(-20)].join('\n')
 }
 
-/** As it stands in the header, with its brackets. */
+/** The Message-ID header field, including the angle brackets. */
 export const messageIdOf = (raw: Buffer): string =>
   /^Message-ID:\s*(<[^>]+>)/im.exec(raw.toString('latin1'))?.[1] ?? ''

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { check, type Evidence, eventsOfDelivered, faultsOf } from './check.ts'
 
 const mail = { id: 'a', recipient: 'ada@example.net' }
-const told = { 'message.accepted': 1, 'message.sent': 1, 'message.delivered': 1 }
+const events = { 'message.accepted': 1, 'message.sent': 1, 'message.delivered': 1 }
 const well: Evidence = {
   promised: [mail],
   answers: [
@@ -12,18 +12,18 @@ const well: Evidence = {
   ],
   unanswered: ['bob@example.net'],
   received: [mail],
-  stored: [{ ...mail, status: 'delivered', events: told }],
+  stored: [{ ...mail, status: 'delivered', events }],
   inFlight: [[], [mail]],
   finalStatuses: ['delivered'],
-  told: { ...eventsOfDelivered, 'message.bounced': [0, 0] },
+  expectedEvents: { ...eventsOfDelivered, 'message.bounced': [0, 0] },
 }
 
 describe('the checker', () => {
-  test('is content with what was promised once and received once', () => {
+  test('accepts a message that was acknowledged once and received once', () => {
     assert.deepEqual(faultsOf(check(well)), [])
   })
 
-  test('is content with a mail received twice that was in flight, and with an answer that was lost', () => {
+  test('accepts a duplicate that was in flight at a fault, and a lost response', () => {
     const unanswered = { id: 'b', recipient: 'bob@example.net' }
     const verdict = check({ ...well, received: [mail, mail, unanswered] })
     assert.deepEqual(faultsOf(verdict), [])
@@ -31,55 +31,55 @@ describe('the checker', () => {
   })
 
   const planted: [string, Partial<Evidence>, RegExp][] = [
-    ['a mail that was lost', { received: [] }, /promised and lost/],
-    ['a mail that the database does not know', { stored: [] }, /promised and not stored/],
+    ['a lost message', { received: [] }, /promised and lost/],
+    ['a message that is not in the database', { stored: [] }, /promised and not stored/],
     [
-      'a mail that nobody sent',
+      'a message without a request',
       { received: [mail, { id: 'c', recipient: 'eve@example.net' }] },
       /without a request/,
     ],
-    ['a mail under two ids', { received: [mail, { ...mail, id: 'c' }] }, /without a request/],
-    ['a mail sent again for no reason', { received: [mail, mail], inFlight: [] }, /than explained/],
-    ['a mail sent three times for one kill', { received: [mail, mail, mail] }, /than explained/],
+    ['a message with two ids', { received: [mail, { ...mail, id: 'c' }] }, /without a request/],
+    ['a duplicate without a fault', { received: [mail, mail], inFlight: [] }, /than explained/],
+    ['two duplicates for one kill', { received: [mail, mail, mail] }, /than explained/],
     [
-      'a mail left behind',
-      { stored: [{ ...mail, status: 'queued', events: told }] },
+      'a message left in the queue',
+      { stored: [{ ...mail, status: 'queued', events }] },
       /not in a final status/,
     ],
     [
-      'an event told twice',
-      { stored: [{ ...mail, status: 'delivered', events: { ...told, 'message.sent': 2 } }] },
+      'a duplicate event',
+      { stored: [{ ...mail, status: 'delivered', events: { ...events, 'message.sent': 2 } }] },
       /wrong number of events/,
     ],
     [
-      'an event that is not told',
+      'a missing event',
       { stored: [{ ...mail, status: 'delivered', events: { 'message.sent': 1 } }] },
       /wrong number of events/,
     ],
     [
-      'an event that must not be told',
-      { stored: [{ ...mail, status: 'delivered', events: { ...told, 'message.bounced': 1 } }] },
+      'an unexpected event',
+      { stored: [{ ...mail, status: 'delivered', events: { ...events, 'message.bounced': 1 } }] },
       /wrong number of events/,
     ],
     [
-      'an answer that blames nobody',
+      'an internal error',
       { answers: [{ status: 500, error: 'internal_error', hasRetryAfter: false }] },
       /unexpected responses/,
     ],
     [
-      'an answer that does not say when to come again',
+      'a 503 without Retry-After',
       { answers: [{ status: 503, error: 'unavailable', hasRetryAfter: false }] },
       /unexpected responses/,
     ],
     [
-      'a refusal of what was allowed',
+      'the rejection of an allowed request',
       { answers: [{ status: 401, error: 'unauthenticated', hasRetryAfter: false }] },
       /unexpected responses/,
     ],
     ['a run that proves nothing', { promised: [], received: [], stored: [] }, /nothing was promised/],
   ]
   for (const [what, change, fault] of planted) {
-    test(`notices ${what}`, () => {
+    test(`detects ${what}`, () => {
       const faults = faultsOf(check({ ...well, ...change }))
       assert.equal(faults.length, 1, faults.join('\n'))
       assert.match(faults[0] ?? '', fault)

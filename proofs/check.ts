@@ -1,14 +1,14 @@
 /**
- * Compares what was promised with what was received and what the database contains, after the queue has drained.
- * Knows nothing of the service except the names of statuses.
+ * Compares the acknowledged requests with the received messages and the database contents, after the queue has drained.
+ * Shares no code with the service, only the status names.
  */
 export interface Promised {
-  /** Of the message. */
+  /** The message's id. */
   id: string
   recipient: string
 }
 
-/** One recipient of one message, as the database has it in the end. */
+/** One recipient of one message, as stored in the database at the end. */
 export interface Stored {
   id: string
   recipient: string
@@ -17,11 +17,11 @@ export interface Stored {
   events: Record<string, number>
 }
 
-/** Of a request that was not accepted. */
+/** The response to a rejected request. */
 export interface Answer {
   status: number
   error: string
-  /** It has `Retry-After`. */
+  /** The response has `Retry-After`. */
   hasRetryAfter: boolean
 }
 
@@ -29,40 +29,43 @@ export interface Evidence {
   promised: readonly Promised[]
   /** Every unsuccessful response. */
   answers: readonly Answer[]
-  /** Recipients of requests without a response: their mail may be sent or not. */
+  /** Recipients of requests without a response. Their messages may or may not be sent. */
   unanswered: readonly string[]
-  /** What the MTA has acknowledged, once for each time. */
+  /** The messages that the MTA has acknowledged, including duplicates. */
   received: readonly Promised[]
   stored: readonly Stored[]
-  /** Mails in flight at each fault: one list per fault. */
+  /** Messages in flight at each fault: one list per fault. */
   inFlight: readonly (readonly Promised[])[]
-  /** Allowed final statuses of a recipient. */
+  /** The allowed final statuses of a recipient. */
   finalStatuses: readonly string[]
-  /** Minimum and maximum number of events of a type for each recipient. Other types do not matter. */
-  told: Readonly<Record<string, readonly [least: number, most: number]>>
+  /** The minimum and maximum number of events of each type per recipient. Other types are ignored. */
+  expectedEvents: Readonly<Record<string, readonly [least: number, most: number]>>
 }
 
-/** Expected events of delivered mail. */
-export const eventsOfDelivered: Evidence['told'] = { 'message.sent': [1, 1], 'message.delivered': [1, 1] }
+/** The expected events for delivered mail. */
+export const eventsOfDelivered: Evidence['expectedEvents'] = {
+  'message.sent': [1, 1],
+  'message.delivered': [1, 1],
+}
 
 export interface Verdict {
   promised: number
   received: number
-  /** Promised, and not received. */
+  /** Acknowledged but not received. */
   lost: Promised[]
-  /** Promised, and not in the database. */
+  /** Acknowledged but not in the database. */
   forgotten: Promised[]
-  /** Received, and neither promised nor asked for without an answer; or under another id than promised. */
+  /** Received, but not requested by any acknowledged or unanswered request, or received with a different id. */
   strange: Promised[]
   /** Received more than once. */
   duplicates: number
-  /** More often than it was in flight at a fault. */
+  /** Received more often than can be explained by the faults that occurred while the message was in flight. */
   unexplainedDuplicates: Promised[]
-  /** Stored, and not in a final status. */
+  /** Stored, but not in a final status. */
   unfinished: Stored[]
-  /** With more or fewer events than allowed. */
+  /** Stored with more or fewer events than allowed. */
   wrongEventCounts: Stored[]
-  /** Received although the response was lost: allowed. */
+  /** Received even though the response was lost. This is allowed. */
   sentUnanswered: number
   /** Neither 503 with Retry-After nor 409 request_in_progress. */
   wrongResponses: Answer[]
@@ -71,7 +74,8 @@ export interface Verdict {
 const keyOf = ({ id, recipient }: Promised): string => `${id} ${recipient}`
 
 export function check(evidence: Evidence): Verdict {
-  const { promised, answers, unanswered, received, stored, inFlight, finalStatuses, told } = evidence
+  const { promised, answers, unanswered, received, stored, inFlight, finalStatuses, expectedEvents } =
+    evidence
   const timesReceived = counts(received)
   const timesInFlight = counts(inFlight.flat())
   const promisedKeys = new Set(promised.map(keyOf))
@@ -94,7 +98,7 @@ export function check(evidence: Evidence): Verdict {
     unexplainedDuplicates: distinct.filter((mail) => timesMore(mail) > (timesInFlight.get(keyOf(mail)) ?? 0)),
     unfinished: stored.filter(({ status }) => !finalStatuses.includes(status)),
     wrongEventCounts: stored.filter(({ events }) =>
-      Object.entries(told).some(([type, [least, most]]) => {
+      Object.entries(expectedEvents).some(([type, [least, most]]) => {
         const times = events[type] ?? 0
         return times < least || times > most
       }),

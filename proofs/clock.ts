@@ -9,8 +9,8 @@ import { Chance } from './random.ts'
 import { countsOnlyOption, type FaultReport, prove, type Stage, say, seedOf, waitMs } from './run.ts'
 
 /**
- * `npm run prove:clock`: workers whose clocks are up to 20 minutes apart and jump while mail flows, beside an
- * API and an intake with such clocks (libfaketime). No process is killed, so no mail may arrive twice. proofs/README.md lists the criteria.
+ * `npm run prove:clock`: workers, an API and an intake whose clocks (libfaketime) are up to 20 minutes apart and jump
+ * under load. No process is killed, so no message may arrive twice. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -26,7 +26,7 @@ const seed = seedOf(options.seed)
 const isCountsOnly = options['counts-only']
 const mostSeconds = 600
 const pauseMs = { least: 500, most: 3000 }
-/** Between a part's clock and ours, what may be left unexplained on a machine that does much else. */
+/** The allowed difference between a process's clock and the run's clock on a busy machine. */
 const blurMs = 30_000
 
 const [library] = globSync('/usr/lib/*/faketime/libfaketimeMT.so.1')
@@ -35,7 +35,7 @@ if (library === undefined)
 const directory = await mkdtemp(path.join(tmpdir(), 'postern-clocks-'))
 const chance = new Chance(seed)
 
-/** A clock that is wrong by as much as its file says. */
+/** A clock whose offset is read from a file. */
 class Clock {
   readonly name: string
   readonly file: string
@@ -46,7 +46,7 @@ class Clock {
     this.file = path.join(directory, name)
   }
 
-  /** Timers go by the time since the machine started, which no jump of a clock changes. */
+  /** Timers use the monotonic clock, which does not jump. */
   get environment(): Record<string, string> {
     return {
       LD_PRELOAD: library ?? '',
@@ -61,7 +61,7 @@ class Clock {
     await writeFile(this.file, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}`)
   }
 
-  /** The time was read after `since` by our clock: now, where it has to be read at once. */
+  /** Whether this time could have been read from the clock between `since` (default: now) and now. */
   isAt(time: number, since = Date.now()): boolean {
     const ours = time - this.offsetSeconds * 1000
     return ours > since - blurMs && ours < Date.now() + blurMs
@@ -75,7 +75,7 @@ try {
     title: `${options.workers} workers with clocks that jump for ${options.seconds} s`,
     seed,
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']) },
-    // Long enough for a lease that somebody takes for over to be taken.
+    // Long enough for a worker to claim a message whose lease it wrongly considers expired.
     paceMs: 400,
     parts: ['api', 'intake'],
     isCountsOnly,
@@ -95,9 +95,9 @@ async function jumpAbout(stage: Stage): Promise<FaultReport> {
   )
   await Promise.all(
     clocks.map(async (clock, place) => {
-      // As far apart as they may be from the first moment on.
+      // The clocks are as far apart as possible from the beginning.
       await clock.set(place % 2 === 0 ? mostSeconds : -mostSeconds)
-      // What a slow machine takes to start it is not a wrong clock.
+      // A slow start is not a wrong clock.
       const since = isCountsOnly ? Date.now() : undefined
       const worker = await stage.start('worker', { environment: clock.environment })
       faults.push(...disbelief(clock, timeOf(worker), since))
@@ -114,7 +114,8 @@ async function jumpAbout(stage: Stage): Promise<FaultReport> {
     await sleep(chance.between(pauseMs.least, pauseMs.most))
     if (jumps % 20 === 0) say(`${jumps + 1} jumps`)
   }
-  // Node.js tells the time of an answer from a clock that it reads once a second, libfaketime from a file likewise.
+  // Node.js caches the time of the Date header for a second, and libfaketime caches the offset in the file for a
+  // second.
   await shared.set(-mostSeconds)
   await sleep(3000)
   const deadline = Date.now() + waitMs(0, isCountsOnly)
@@ -131,15 +132,15 @@ async function jumpAbout(stage: Stage): Promise<FaultReport> {
   }
 }
 
-/** A clock that is right would prove nothing. */
+/** Returns a fault if the clock does not have its offset. Without it, the run would prove nothing. */
 function disbelief(clock: Clock, time: number, since?: number): string[] {
   if (clock.isAt(time, since)) return []
   return [
-    `${clock.name} is to be wrong by ${clock.offsetSeconds} s and is so by ${(time - Date.now()) / 1000}`,
+    `${clock.name} should be off by ${clock.offsetSeconds} s, but is off by ${(time - Date.now()) / 1000}`,
   ]
 }
 
-/** What it said when it was ready. */
+/** The time in the log line that reports readiness. */
 function timeOf({ ready }: Part): number {
   return Date.parse(String(ready['time']))
 }
@@ -150,8 +151,9 @@ async function timeOfApi({ postern }: Stage): Promise<number> {
 }
 
 /**
- * Whoever claims a mail that another one has makes a second attempt of it, and of the first nobody tells. One that is made
- * because the MTA was too slow to answer the first, on a machine that does much else, has its story in the row before.
+ * A worker that claims a message leased by another worker makes a second attempt while the first has no recorded
+ * result. If a second attempt is made because the MTA was too slow to respond, as can happen on a busy machine, the row
+ * of the first attempt records that cause.
  */
 async function doubleClaims({ query }: Stage): Promise<string[]> {
   const [row] = await query<{ recipients: number; sent: number; again: number; unexplained: number }>(
@@ -165,9 +167,9 @@ async function doubleClaims({ query }: Stage): Promise<string[]> {
                  and earlier.outcome in ('deferred', 'unreachable')))::int as unexplained
        from mail.attempts`,
   )
-  if (!row) return ['nobody knows how often mail was attempted']
+  if (!row) return ['the number of attempts is unknown']
   const { recipients, sent, again, unexplained } = row
-  say(`recipients ${recipients}, sent ${sent}, second attempts ${again}, of them unexplained ${unexplained}`)
+  say(`recipients ${recipients}, sent ${sent}, second attempts ${again}, unexplained ${unexplained}`)
   return sent === recipients && unexplained === 0
     ? []
     : [`${sent} were sent to ${recipients} recipients, ${unexplained} second attempts have no recorded cause`]

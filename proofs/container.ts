@@ -12,12 +12,12 @@ import { extractDebian, makeImage } from './install/machine.ts'
 
 /**
  * `npm run prove:container`: builds the images of deploy/ from their Dockerfiles, starts the services of compose.yaml
- * in dependency order, under its restrictions, and sends a mail through them. It needs no container engine: it uses
- * systemd-nspawn, as root.
+ * in dependency order, with its restrictions, and sends a message through them. It needs root and systemd-nspawn, but
+ * no container engine.
  *
- * Differences from an engine: every base is Debian 12; the image of PostgreSQL is Debian's PostgreSQL with the documented
- * entry point; all services share one network without a route outside, so that Postfix listens on its own address instead
- * of all.
+ * Differences from an engine: every base image is Debian 12; the PostgreSQL image is Debian's PostgreSQL with the
+ * documented entry point; all services share one network without external access, so Postfix listens on its own address
+ * instead of on all addresses.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const addresses: Record<string, string> = {
@@ -36,7 +36,7 @@ const tracked = (folder: string): string[] =>
     .trim()
     .split('\n')
 
-/** Patterns without exceptions, each for a name or for everything below it. */
+/** Supports patterns without exceptions. A pattern matches a name and everything below it. */
 function contextOf(ignoreFile: string): { folder: string; files: string[] } {
   const patterns = readFileSync(ignoreFile, 'utf8').trim().split('\n')
   const isIgnored = (file: string) =>
@@ -56,7 +56,7 @@ function buildImages(): Images {
   return { postern, migrate: postern, signer: postern, postfix, postgres: postgresImage(files) }
 }
 
-/** What an engine does with names, and with the network. */
+/** Sets up host names and the network, as an engine would. */
 function connect(images: Images, services: Record<string, Service>): void {
   const hosts = Object.entries(addresses).map(([name, address]) =>
     [address, name, ...aliasesOf(services[name])].join(' '),
@@ -116,7 +116,7 @@ async function prove(images: Images): Promise<void> {
   await healthy(postern, images['postern']?.healthcheck ?? [], 'postern')
   await healthy(started.get('postfix') ?? assert.fail(), images['postfix']?.healthcheck ?? [], 'postfix')
 
-  // As `docker compose exec postern …`.
+  // Equivalent to `docker compose exec postern …`.
   assert.match(postern.exec('id'), /^uid=10001\(postern\) gid=10001/)
   assert.throws(() => postern.exec('touch', '/opt/postern/here'), /Read-only file system/)
   assert.throws(() => postern.exec('npm', '--version'))
@@ -130,7 +130,7 @@ async function prove(images: Images): Promise<void> {
     world.received.map(({ to }) => to),
     [['you@example.net']],
   )
-  // The key is the signer's alone, and what it signed can be read and not changed.
+  // Only the signer can read the key; its checkpoints can be read but not changed.
   const signed = postern.exec('postern', 'audit', 'checkpoint', '--json')
   assert.ok(JSON.parse(signed).made > 0, signed)
   assert.match(postern.exec('postern', 'audit', 'verify'), /^The audit log is intact/)
@@ -157,11 +157,11 @@ async function sendAndWait(key: string): Promise<void> {
     }
     throw new Error(`Timed out waiting: ${what}`)
   }
-  const id = await until('the mail is accepted', async () => {
+  const id = await until('the message is accepted', async () => {
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(mail) })
     return response.status === 202 && ((await response.json()) as { id: string }).id
   })
-  await until('it is delivered', async () => {
+  await until('the message is delivered', async () => {
     const { status } = (await (await fetch(`${url}/${id}`, { headers })).json()) as { status: string }
     return status === 'delivered' && status
   })
@@ -170,12 +170,12 @@ async function sendAndWait(key: string): Promise<void> {
 if (process.argv[2] === undefined) {
   makeImage()
   const images = buildImages()
-  // From here on there is no network but the one that is made for it.
+  // The child process has only its own network namespace.
   const args = ['--net', process.execPath, import.meta.filename, JSON.stringify(images)]
   process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1
   for (const { files } of new Set(Object.values(images))) rmSync(files, { recursive: true, force: true })
 } else {
   await prove(JSON.parse(process.argv[2]))
-  process.stdout.write('The containers delivered a mail.\n')
+  process.stdout.write('The containers delivered a message.\n')
   process.exit()
 }

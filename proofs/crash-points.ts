@@ -8,22 +8,22 @@ import { Chance } from './random.ts'
 import { countsOnlyOption, say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:crash-points`: a process crashes at every point of a mail's life: before each statement, each COMMIT,
- * each SMTP command and each request arrives, and after it is executed, before the response arrives. After a restart the
- * queue must drain, and nothing may be lost. proofs/README.md lists the criteria.
+ * `npm run prove:crash-points`: a process crashes at every point in a message's life cycle: before each statement,
+ * COMMIT, SMTP command or request reaches the server, and after it is executed but before the response arrives. After a
+ * restart the queue must drain, and no message may be lost. proofs/README.md lists the criteria.
  *
- * Lives without a crash find the points; then each point has its own life.
+ * The points are determined by running life cycles without a crash; then one life cycle is run for each point.
  */
 const { values: options } = parseArgs({
   options: {
     seed: { type: 'string' },
-    /** How many lives are gone through at once, each with a PostgreSQL of its own. */
+    /** Number of concurrent life cycles, each with its own PostgreSQL. */
     parallel: { type: 'string', default: '2' },
-    /** A regular expression for `variant: point`, as `--list` tells them; all by default. */
+    /** A regular expression that matches `variant: point`, as printed by `--list`. Default: all. */
     only: { type: 'string', default: '' },
-    /** The same for the names of variants. */
+    /** A regular expression that matches the names of variants. */
     variants: { type: 'string', default: '' },
-    /** So many points of each variant, chosen by the seed; all by default. */
+    /** The number of points per variant. The seed determines which points are chosen. Default: all. */
     sample: { type: 'string', default: 'Infinity' },
     list: { type: 'boolean', default: false },
     ...countsOnlyOption,
@@ -32,9 +32,9 @@ const { values: options } = parseArgs({
 const seed = seedOf(options.seed)
 const sample = Number(options.sample)
 const only = new RegExp(options.only)
-/** A point that comes about by the way things fall may not be met the first time. */
+/** A point that depends on timing may not be reached on the first attempt. */
 const triesAtMost = 4
-/** Everything that a part does again and again, it has done in that time; but for what it does once a minute. */
+/** Long enough for all of the processes' periodic work, except for work done once a minute. */
 const idleMs = 2500
 
 interface Tally {
@@ -55,7 +55,7 @@ say(
 const startedAt = performance.now()
 const installations: Installation[] = []
 try {
-  // One mail at a time, so that the same things happen in every life.
+  // One message at a time, so every life cycle is the same.
   while (installations.length < Number(options.parallel)) {
     installations.push(await Installation.open({ POSTERN_DISPATCH_CONCURRENCY: '1' }))
   }
@@ -66,14 +66,14 @@ try {
   const unmet = sum((tally) => tally.unmet.length)
   say(`\n${installations[0] ? await circumstances(installations[0].postern.superuser) : ''};`)
   say(
-    `seed ${seed}, ${((performance.now() - startedAt) / 1000).toFixed(0)} s, ${lives} lives; received twice ${sum((tally) => tally.duplicates)}, given up and reported ${sum((tally) => tally.givenUp)}`,
+    `seed ${seed}, ${((performance.now() - startedAt) / 1000).toFixed(0)} s, ${lives} life cycles; received twice ${sum((tally) => tally.duplicates)}, given up and reported ${sum((tally) => tally.givenUp)}`,
   )
   for (const fault of faults) say(`FAULT: ${fault}`)
   const of = sum((tally) => tally.chosen)
   say(
     `${sum((tally) => tally.survived)} of ${of} points survived${of < sum((tally) => tally.found) ? `, chosen from ${sum((tally) => tally.found)}` : ''}; not reached ${unmet}.`,
   )
-  // Whether a point is met depends on what comes first, which a busy machine changes. One that is not proves nothing.
+  // On a busy machine the order of statements varies, so a point may not be reached.
   const isProved = options['counts-only'] ? sum((tally) => tally.survived) > 0 : unmet === 0 && of > 0
   if (faults.length > 0 || !isProved) process.exitCode = 1
 } finally {
@@ -104,11 +104,11 @@ async function proveVariant(variant: Variant): Promise<Tally> {
   return tally
 }
 
-/** Those that two lives have in common: what a part does only now and then is no point to wait for. */
+/** The points that two life cycles have in common. Statements that occur only sometimes are not points. */
 async function findPoints(variant: Variant): Promise<Point[]> {
   const [installation] = installations
   if (!installation) throw new Error('no installation')
-  // The first life makes what is made once.
+  // The first life cycle creates everything that is created only once.
   await Promise.all(installations.map((each) => live(each, variant)))
   const background = await withoutMail(installation)
   const found: Map<string, Point>[] = []
@@ -126,7 +126,7 @@ async function findPoints(variant: Variant): Promise<Point[]> {
   return common.filter((point) => only.test(`${variant.name}: ${describePoint(point)}`))
 }
 
-/** What is said anyway is no part of a mail's life. */
+/** Traffic that also occurs without mail and is therefore not part of a message's life cycle. */
 async function withoutMail(installation: Installation): Promise<Set<string>> {
   await installation.watch()
   installation.step('nothing')

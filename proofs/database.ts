@@ -7,8 +7,8 @@ import { hasRecovered, type Recovery, waitForRecovery } from './recovery.ts'
 import { countsOnlyOption, type FaultReport, leaseReader, prove, type Stage, say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:database`: PostgreSQL is killed at random moments while mail flows, and restarted.
- * proofs/README.md lists the criteria.
+ * `npm run prove:database`: PostgreSQL is killed at random moments under load, and restarted. proofs/README.md lists
+ * the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -45,7 +45,7 @@ async function killAgainAndAgain(stage: Stage): Promise<FaultReport> {
     await sleep(chance.between(100, 2000))
     const before = await leased()
     await postgres.kill()
-    // Somebody has to see that it is gone, and be spreadOf so.
+    // Long enough for clients to notice the outage.
     await sleep(chance.between(0, 1500))
     await postgres.start()
     const answersAt = Date.now()
@@ -56,8 +56,8 @@ async function killAgainAndAgain(stage: Stage): Promise<FaultReport> {
   const spreadOf = (of: 'acceptedMs' | 'dispatchedMs'): string => spread(back.map((one) => one[of]))
   return {
     lines: [
-      `PostgreSQL killed ${kills} times; ms from its answering again: ` +
-        `first mail accepted ${spreadOf('acceptedMs')}, first of these with the MTA ${spreadOf('dispatchedMs')}`,
+      `PostgreSQL killed ${kills} times; ms after it responded again: ` +
+        `first message accepted ${spreadOf('acceptedMs')}, first of these received by the MTA ${spreadOf('dispatchedMs')}`,
     ],
     inFlight,
     faults: back.flatMap((one, kill) =>

@@ -20,7 +20,7 @@ import { SmallDisk } from './small-disk.ts'
 
 /**
  * `npm run prove:disk`: PostgreSQL's data, its WAL and Postfix's queue are on separate small disks, which become full
- * while mail flows. proofs/README.md lists the criteria.
+ * under load. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -46,19 +46,19 @@ const places = ['data', 'wal', 'queue'] as const
 type Place = (typeof places)[number]
 
 const describe = ({ acceptedMs, dispatchedMs }: Recovery): string =>
-  `${acceptedMs.toFixed(0)} ms after there was room a mail was accepted, ${dispatchedMs.toFixed(0)} ms after it was received`
+  `a message was accepted ${acceptedMs.toFixed(0)} ms after space was freed, and received after ${dispatchedMs.toFixed(0)} ms`
 
 const summaryOf = (back: Recovery[]): string =>
-  `ms from room to the first mail accepted ${spread(back.map(({ acceptedMs }) => acceptedMs))}, ` +
+  `ms from freed space to the first accepted message ${spread(back.map(({ acceptedMs }) => acceptedMs))}, ` +
   `received ${spread(back.map(({ dispatchedMs }) => dispatchedMs))}`
 
-/** Ends when the full disk is felt; false if that takes too long. */
+/** Waits until the full disk has an effect. Returns false after a timeout. */
 const bites: Record<Place, (stage: Stage) => Promise<boolean>> = {
   data: ({ loadResults }) => {
     const before = loadResults.answers.length
     return within(async () => loadResults.answers.length > before)
   },
-  // Each switch takes a new file of 16 MB. PostgreSQL does not survive having none, or answers no more.
+  // Each WAL switch needs a new file of 16 MB. If there is no space for it, PostgreSQL crashes or stops responding.
   wal: ({ query }) =>
     within(() =>
       query('select pg_switch_wal(), txid_current()').then(
@@ -109,7 +109,9 @@ try {
   for (const place of places) await disks[place].remove()
 }
 
-/** Room for what is stored in a run. Postfix takes mail only while one and a half of the largest would have room. */
+/**
+ * Enough space for the data of a run. Postfix accepts mail only if there is space for 1.5 times the largest message.
+ */
 async function makeDisks(): Promise<Record<Place, SmallDisk>> {
   try {
     return {
@@ -141,7 +143,7 @@ async function fillInTurn(stage: Stage): Promise<FaultReport> {
       await sleep(chance.between(500, 2000))
       const watch = watchFlight(stage, leased)
       await disks[place].fill()
-      if (!(await bites[place](stage))) faults.push(`round ${round}: the full disk of ${place} had no effect`)
+      if (!(await bites[place](stage))) faults.push(`round ${round}: the full disk (${place}) had no effect`)
       await sleep(chance.between(fullForMs / 4, fullForMs))
       await disks[place].free()
       const recovery = await waitForRecovery(stage, isCountsOnly)(Date.now())
@@ -162,8 +164,8 @@ async function fillInTurn(stage: Stage): Promise<FaultReport> {
 }
 
 /**
- * What is between two hands while a disk is full: leased by a worker, or with Postfix, which sends again what it cannot
- * write down as sent. Mail goes on coming in all the time, so it is looked at all the time.
+ * Messages in flight while a disk is full: those leased by a worker, and those in Postfix's queue, because Postfix
+ * resends messages whose delivery it cannot record. The messages are polled continuously, because the load continues.
  */
 function watchFlight(stage: Stage, leased: () => Promise<Promised[]>): { stop(): Promise<Promised[]> } {
   const leases: Promised[] = []
@@ -174,7 +176,7 @@ function watchFlight(stage: Stage, leased: () => Promise<Promised[]>): { stop():
   }
   let isStopping = false
   const polling = (async () => {
-    // PostgreSQL does not answer when it has no room for its log.
+    // PostgreSQL does not respond while there is no space for its WAL.
     for (; !isStopping; await sleep(pollEveryMs)) await readState().catch(() => {})
     await readState()
   })()
@@ -193,7 +195,7 @@ async function within(isSo: () => Promise<boolean>): Promise<boolean> {
   return false
 }
 
-/** PostgreSQL that has ended is started again, and again, as systemd would do it. */
+/** Restarts PostgreSQL whenever it exits, as systemd would. */
 function supervise({ postern: { postgres } }: Stage): { stop(): Promise<void> } {
   let isStopping = false
   const running = (async () => {

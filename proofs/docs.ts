@@ -8,22 +8,22 @@ import { before, brought, inPlaceOf } from './docs/reader.ts'
 import { tryReceivers } from './docs/receivers.ts'
 
 /**
- * `npm run prove:docs`: runs the marked code blocks of the documentation (proofs/docs/blocks.ts), on a Postern as
- * `npm run dev` starts it. Each page runs from its beginning to its end in one shell. A block fails when one of its commands
- * fails, or when one succeeds that the page says is refused. `npm run prove:docs -- 'sending|domains'` runs the pages that
- * match this regular expression.
+ * `npm run prove:docs`: runs the marked code blocks of the documentation (proofs/docs/blocks.ts), on an installation
+ * started by `npm run dev`. Each page runs from beginning to end in one shell. A block fails if one of its commands
+ * fails, or if a command succeeds that should fail according to the page. `npm run prove:docs -- 'sending|domains'`
+ * runs the pages that match this regular expression.
  *
- * Differences from the page: placeholders are replaced (proofs/docs/reader.ts); `postern` is that of the working copy; and
- * `sudo -u postgres` is the superuser of a private PostgreSQL.
+ * Differences from the page: placeholders are replaced (proofs/docs/reader.ts); `postern` is run from the working copy;
+ * and `sudo -u postgres` uses the superuser of a private PostgreSQL.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-/** `npm run prove:install` follows it. */
+/** Covered by `npm run prove:install`. */
 const install = 'docs/guide/install.md'
 const database = 'docs/operations/database.md'
 const webhooks = 'docs/guide/webhooks.md'
-/** Changes the keys under the one that runs, so nothing comes after it. */
+/** This page changes the running installation's keys, so it must be the last one. */
 const last = 'docs/operations/secrets.md'
 
 const shell = `
@@ -54,7 +54,7 @@ cd "$PROVE_PAGE"
 
 interface Run {
   place: Place
-  /** With nothing in it: the page about the database makes all of it. */
+  /** An empty cluster: the database page creates everything in it. */
   empty: Cluster
   substitutes: (text: string) => Promise<string>
 }
@@ -73,7 +73,7 @@ async function scriptOf(page: string, blocks: Block[], substitutes: Run['substit
 }
 
 async function follow(page: string, blocks: Block[], { place, empty, substitutes }: Run): Promise<void> {
-  // As a working copy looks, so that what a page writes is not written into it.
+  // Looks like a working copy, so the page's output is not written into the real one.
   const folder = path.join(place.folder, page.replaceAll('/', '-'))
   await mkdir(folder)
   for (const name of ['package.json', 'scripts', 'server', 'deploy'])

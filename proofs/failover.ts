@@ -21,8 +21,9 @@ import {
 } from './run.ts'
 
 /**
- * `npm run prove:failover`: three PostgreSQL under Patroni and etcd behind HAProxy (deploy/patroni). While mail flows,
- * the primary is killed, only its Patroni is killed, and the synchronous standby is paused. proofs/README.md lists the criteria.
+ * `npm run prove:failover`: three PostgreSQL servers under Patroni and etcd behind HAProxy (deploy/patroni). Under
+ * load, the primary is killed, only its Patroni is killed, and the synchronous standby is paused. proofs/README.md
+ * lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -42,12 +43,12 @@ const gapAtMostMs = 45_000
 const isCountsOnly = options['counts-only']
 const rejoinWithinMs = waitMs(180_000, isCountsOnly)
 
-/** What must be the same on all three in the end. */
+/** Data that must be identical on all three nodes at the end. */
 const contents = `select (select count(*) from mail.messages) as messages, (select count(*) from mail.events) as events,
   (select md5(string_agg(message_id::text || recipient_no || status, ',' order by message_id, recipient_no))
      from mail.recipients) as recipients`
 
-/** What is done to a node, and what undoes it. */
+/** A fault injected into a node, and how to reverse it. */
 interface Mishap {
   name: string
   times: number
@@ -83,12 +84,12 @@ const mishaps: Mishap[] = [
 interface Struck {
   mishap: Mishap
   node: DatabaseNode
-  /** From one mail accepted to the next, and from one write acknowledged to the next. */
+  /** The longest time between two accepted messages, and between two acknowledged writes. */
   mailGapMs: number
   writeGapMs: number
-  /** Until it was in its place again. */
+  /** The time until the node rejoined the cluster. */
   rejoinedMs: number
-  /** It gave up its own last moments; or it was copied anew. */
+  /** Whether the node rejoined by pg_rewind, or by a new base backup. */
   rewound: boolean
   copied: boolean
 }
@@ -114,7 +115,7 @@ try {
 }
 
 function known<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('it was not started')
+  if (value === undefined) throw new Error('not started')
   return value
 }
 
@@ -135,7 +136,7 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
       struck.push(done)
       const { mailGapMs, writeGapMs, rejoinedMs, rewound } = done
       say(
-        `${mishap.name} (${node.name}): no mail accepted for ${mailGapMs.toFixed(0)} ms, no write for ` +
+        `${mishap.name} (${node.name}): no message accepted for ${mailGapMs.toFixed(0)} ms, no write for ` +
           `${writeGapMs} ms, back after ${rejoinedMs} ms${rewound ? ', rewound' : ''}`,
       )
     }
@@ -144,7 +145,7 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
   return { lines: struckLines(struck), inFlight, faults: struckFaults(struck), late: struckLate(struck) }
 }
 
-/** All of them in their places, and both standbys receive what is written. */
+/** Waits until all nodes have their roles and both standbys are streaming. */
 function allWell(): Promise<void> {
   const { members, find } = known(trio)
   const isSo = async (): Promise<boolean> => {
@@ -152,7 +153,7 @@ function allWell(): Promise<void> {
     const primary = known(await find('leader'))
     return (await ask(primary, `select from pg_stat_replication where state = 'streaming'`)).length === 2
   }
-  return until(() => isSo().catch(() => false), 'all three nodes are in their places', rejoinWithinMs)
+  return until(() => isSo().catch(() => false), 'all three nodes have their roles', rejoinWithinMs)
 }
 
 async function strike({ loadResults, sink }: Stage, mishap: Mishap, node: DatabaseNode): Promise<Struck> {
@@ -188,7 +189,7 @@ function struckLines(struck: readonly Struck[]): string[] {
       const ms = (what: 'mailGapMs' | 'writeGapMs' | 'rejoinedMs'): string =>
         spread(of.map((one) => one[what]))
       return (
-        `${mishap.name} ${of.length} times; ms without a mail accepted ${ms('mailGapMs')}, without a write ` +
+        `${mishap.name} ${of.length} times; ms without an accepted message ${ms('mailGapMs')}, without a write ` +
         `${ms('writeGapMs')}, until the node was back ${ms('rejoinedMs')}; rewound ${of.filter(({ rewound }) => rewound).length}`
       )
     })
@@ -196,7 +197,7 @@ function struckLines(struck: readonly Struck[]): string[] {
 
 function struckFaults(struck: readonly Struck[]): string[] {
   return struck.flatMap(({ mishap, node, copied }) =>
-    copied ? [`${mishap.name}: ${node.name} was copied again from the primary`] : [],
+    copied ? [`${mishap.name}: ${node.name} was cloned again from the primary`] : [],
   )
 }
 
@@ -204,11 +205,13 @@ function struckLate(struck: readonly Struck[]): string[] {
   return struck.flatMap(({ mishap, mailGapMs, writeGapMs }) =>
     Math.max(mailGapMs, writeGapMs) <= gapAtMostMs
       ? []
-      : [`${mishap.name}: ${mailGapMs.toFixed(0)} ms without mail, ${writeGapMs} without a write`],
+      : [
+          `${mishap.name}: ${mailGapMs.toFixed(0)} ms without an accepted message, ${writeGapMs} without a write`,
+        ],
   )
 }
 
-/** One brain, one history, and three times the same. */
+/** Checks for split brain, lost writes, and differences between the nodes. */
 async function findFaults(stage: Stage): Promise<string[]> {
   const { acknowledged, stop } = known(watch)
   await stop()
@@ -239,7 +242,7 @@ function countsOf(words: readonly string[]): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]))
 }
 
-/** Standbys are a moment behind. */
+/** Standbys lag slightly behind, so differences are checked repeatedly. */
 async function differences(nodes: readonly DatabaseNode[]): Promise<string[]> {
   let found: string[] = []
   for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(500)) {

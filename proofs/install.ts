@@ -7,16 +7,16 @@ import { openWorld, type World } from './install/internet.ts'
 import { bootMachine, type Machine, makeImage } from './install/machine.ts'
 
 /**
- * `npm run prove:install`: runs the commands of docs/guide/install.md exactly, on a clean Debian 12. It needs root,
- * mmdebstrap, systemd-container and knot. It also does what the page leaves to the operator: it publishes the DNS records
- * and replaces `pk_live_…` with the printed key.
+ * `npm run prove:install`: runs the exact commands in docs/guide/install.md on a clean Debian 12. It requires root,
+ * mmdebstrap, systemd-container and knot. It also performs the operator's steps: it publishes the DNS records and
+ * replaces `pk_live_…` with the printed key.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const most = 10
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-/** Every line of the blocks that are marked. */
+/** All lines in the blocks marked to be run. */
 const commandsOf = (page: string): string[] =>
   blocksOf(page)
     .filter(({ mark }) => mark?.isRun)
@@ -36,7 +36,7 @@ async function prove(tarball: string): Promise<void> {
   } finally {
     await machine.shutDown()
   }
-  say(`A first mail in ${commands.length} commands.`)
+  say(`First message sent with ${commands.length} commands.`)
 }
 
 async function follow(machine: Machine, world: World, commands: string[]): Promise<void> {
@@ -78,7 +78,7 @@ async function delivered(machine: Machine, world: World, id: string, key: string
   assert.match(mail?.raw ?? '', /^DKIM-Signature: /m)
 }
 
-/** What an operator would look at next. */
+/** Checks the state of the installation as an operator would. */
 async function checkInstallation(machine: Machine): Promise<void> {
   assert.equal(machine.type('postern --settings /etc/postern/postern.env health').trim(), 'ready')
   for (const unit of ['postern', 'postern-signer', 'postfix@-', 'postgresql@15-main'])
@@ -97,15 +97,15 @@ async function checkInstallation(machine: Machine): Promise<void> {
   )
 }
 
-/** Two logins, a signer of its own user, and a checkpoint file that Postern's user cannot change. */
+/** Checks the two logins, the separate signer user, and that Postern's user cannot change the checkpoint file. */
 function checkAudit(machine: Machine): void {
   const postern = 'runuser -u postern -- postern --settings /etc/postern/postern.env'
-  const told = JSON.parse(machine.type(`${postern} doctor --json || true`)) as {
+  const results = JSON.parse(machine.type(`${postern} doctor --json || true`)) as {
     check: string
     level: string
   }[]
   const wanted = ['database.login', 'database.roles', 'audit.checkpoints', 'audit.file', 'audit.signer']
-  const found = told.filter(({ check }) => wanted.includes(check))
+  const found = results.filter(({ check }) => wanted.includes(check))
   assert.deepEqual(
     found.filter(({ level }) => level !== 'ok'),
     [],
@@ -136,11 +136,11 @@ if (process.argv[2] === undefined) {
   execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
   const packed = execFileSync('npm', ['pack', './server/dist', '--silent'], { cwd: root, encoding: 'utf8' })
   const tarball = path.join(root, packed.trim())
-  // From here on there is no network but the one that is made for it.
+  // The child process has only its own network namespace.
   const args = ['--net', process.execPath, import.meta.filename, tarball]
   process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1
 } else {
   await prove(process.argv[2])
-  // The DNS and the mail server would go on.
+  // The DNS server and the mail server would keep the process running.
   process.exit()
 }

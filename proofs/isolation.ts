@@ -2,24 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { say } from './run.ts'
 
 /**
- * Shows by counts, not by times, that a slow peer does not delay others: the peer does not answer until the run releases
- * it, and meanwhile a number of other items must arrive. They arrive while no request to the peer has timed out, so a
- * timeout is not the reason.
+ * Proves by counting, not by measuring durations, that a slow peer does not delay others: the peer does not respond
+ * until the run releases it, and a number of other items must arrive in the meantime. No request to the peer may have
+ * timed out by then, so the arrivals are not caused by a timeout.
  *
  *   held → enough requests wait for the peer → `enough` others arrive → released
  *
- * On a slow machine a request may time out before that. Then the peer is released, and the test starts over.
+ * On a slow machine a request can time out earlier. The peer is then released, and the test starts over.
  */
 export interface Isolation {
-  /** What has to be there before; given up at the deadline. */
+  /** Sets up the preconditions; stops at the deadline. */
   prepare(deadline: number): Promise<void>
   hold(): Promise<void>
   release(): void
-  /** Requests that wait for the peer, and how many were ever given up. */
+  /** The number of requests pending at the peer, and the number that have timed out so far. */
   held(): { pending: number; givenUp: number }
-  /** So much waits for the peer that what arrives from now on counts. */
+  /** Whether so many requests are pending that arrivals count from now on. */
   isFull(pending: number): Promise<boolean>
-  /** How many things of the others have arrived so far. */
+  /** The number of other items that have arrived so far. */
   arrived(): Promise<number>
   enough: number
   patienceMs: number
@@ -27,7 +27,7 @@ export interface Isolation {
 
 const pollEveryMs = 100
 
-/** What is wrong, if anything. */
+/** Returns the faults. */
 export async function proveIsolation(isolation: Isolation): Promise<string[]> {
   let tries = 0
   for (const deadline = Date.now() + isolation.patienceMs; Date.now() < deadline; tries++) {
@@ -42,10 +42,12 @@ export async function proveIsolation(isolation: Isolation): Promise<string[]> {
       isolation.release()
     }
   }
-  return [`in ${tries} tries, ${isolation.enough} others never arrived while a peer held back its responses`]
+  return [
+    `in ${tries} attempts, ${isolation.enough} others never arrived while a peer withheld its responses`,
+  ]
 }
 
-/** Undefined when somebody gave up. */
+/** Returns undefined if a request timed out. */
 async function tryOnce(
   { held, isFull, arrived, enough }: Isolation,
   deadline: number,

@@ -7,11 +7,11 @@ export interface KillerOptions {
   name: PartName
   start(): Promise<Part>
   seed: number
-  /** From its being ready to its death. */
+  /** The time from when the process is ready until it is killed. */
   livesMs: { least: number; most: number }
-  /** Whether there is another kill to be done; asked once for each. */
+  /** Whether to kill again; called once per kill. */
   takeKill(): boolean
-  /** After a death, and before a new life. */
+  /** Called after each kill, before the restart. */
   onDeath(): Promise<void>
 }
 

@@ -5,8 +5,8 @@ import { killRepeatedly } from './killer.ts'
 import { countsOnlyOption, type FaultReport, leaseReader, prove, type Stage, say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:kills`: `postern api`, `worker` and `intake` are killed at random moments while mail flows, and
- * restarted. At the end everything that was promised must have arrived. proofs/README.md lists the criteria.
+ * `npm run prove:kills`: `postern api`, `worker` and `intake` are killed at random moments under load, and restarted.
+ * At the end every acknowledged message must have arrived. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {

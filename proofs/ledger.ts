@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 
-/** A log of responses, flushed to disk before the client continues. Concurrent writes share a flush. */
+/** A log of responses, flushed to disk before the client continues. Concurrent writes share one flush. */
 export class Ledger {
   readonly #file: FileHandle
   #waiting: { line: string; done: () => void; fail: (error: unknown) => void }[] = []

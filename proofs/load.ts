@@ -6,14 +6,14 @@ import type { Ledger } from './ledger.ts'
 import { Chance } from './random.ts'
 
 /**
- * Programs that send mail and record what they were promised. A recipient is used once in a run, so an address identifies
- * the request of a mail.
+ * Clients that send messages and record the responses. A recipient is used only once in a run, so its address
+ * identifies the request.
  *
- *   promised   answered 202, with the id
- *   refused    answered otherwise: nothing was promised
- *   unanswered no response: it may be sent, or not
+ *   promised   202 with an id
+ *   refused    any other response
+ *   unanswered no response: the message may or may not be sent
  *
- * Some requests have an Idempotency-Key and are repeated until there is a response; the others are sent once.
+ * Some requests have an Idempotency-Key and are retried until there is a response; the others are sent once.
  */
 export interface LoadOptions {
   url: string
@@ -22,19 +22,19 @@ export interface LoadOptions {
   seed: number
   programs: number
   pauseMs: number
-  /** Of a mail, about. */
+  /** The approximate size of a message. */
   bytes?: number | undefined
-  /** Where a sender's recipients are. */
+  /** The domain of a sender's recipients. */
   recipientsOf?: ((sender: Sender) => string) | undefined
 }
 
 export interface LoadResults {
-  /** And when, by the clock of this machine, in ms. */
+  /** Acknowledged messages with the time in ms, by this machine's clock. */
   promised: (Promised & { at: number })[]
-  /** Recipients of requests that nobody answered. */
+  /** Recipients of requests without a response. */
   unanswered: string[]
   refused: { status: number; error: string }[]
-  /** Every answer that was no yes, of requests that were made again, too. */
+  /** Every unsuccessful response, including those to retries. */
   answers: Answer[]
   requests: number
   repetitions: number
@@ -47,7 +47,7 @@ export interface RunningLoad {
 
 const patienceMs = 10_000
 const betweenTriesMs = 200
-/** After the end of the run, for an answer that is still to come. */
+/** How long unanswered requests continue to be retried after the end of the run. */
 const lastTriesMs = 60_000
 
 export function startLoad(options: LoadOptions): RunningLoad {
@@ -95,7 +95,7 @@ class Program {
     const { senders, pauseMs } = this.#options
     while (!this.#stopping.aborted) {
       const sender = senders[this.#chance.between(0, senders.length - 1)]
-      if (!sender) throw new Error('there is no sender')
+      if (!sender) throw new Error('there are no senders')
       await this.#request(sender)
       await sleep(this.#chance.between(0, 2 * pauseMs))
     }
@@ -122,7 +122,7 @@ class Program {
     for (;;) {
       const answer = await this.#ask(sender, recipients, key)
       if (answer) return this.#hear(recipients, answer)
-      // Under a key it is asked again for as long as it takes, and so known in the end.
+      // A request with a key is retried until there is a response.
       if (key === undefined || this.#hasStopped(lastTriesMs)) break
       this.#loadResults.repetitions++
       await sleep(betweenTriesMs)
@@ -148,14 +148,14 @@ class Program {
         body: JSON.stringify(messages.length > 1 ? { messages } : messages[0]),
         signal: AbortSignal.timeout(patienceMs),
       })
-      // What stands in front of Postern may speak in another way, and that is an answer, too.
+      // A proxy in front of Postern can respond with something other than JSON.
       const body = asJson(await response.text())
       if (response.status !== 202) {
-        const { error = 'not in our words' } = body as { error?: string }
+        const { error = 'not an API error' } = body as { error?: string }
         const hasRetryAfter = response.headers.has('retry-after')
         this.#loadResults.answers.push({ status: response.status, error, hasRetryAfter })
       }
-      // The first try of this request may still be running, of a process that was killed.
+      // The first attempt of this request, sent to a killed process, may still be in progress.
       const isRunning = response.status === 409 && key !== undefined
       return isRunning || response.status >= 500 ? undefined : { status: response.status, body }
     } catch {
@@ -176,8 +176,8 @@ class Program {
     for (const [place, to] of recipients.entries()) {
       const { id, error } = answers[place] as { id?: string; error?: string }
       if (id === undefined) {
-        this.#loadResults.refused.push({ status, error: error ?? 'no answer' })
-        this.#loadResults.answers.push({ status, error: error ?? 'no answer', hasRetryAfter: false })
+        this.#loadResults.refused.push({ status, error: error ?? 'no id' })
+        this.#loadResults.answers.push({ status, error: error ?? 'no id', hasRetryAfter: false })
         continue
       }
       for (const recipient of to) {

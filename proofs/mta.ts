@@ -18,8 +18,9 @@ import {
 } from './run.ts'
 
 /**
- * `npm run prove:mta`: a real Postfix is between the worker and the sink and reports to the intake. It is killed and
- * stopped, as a whole and in parts, while it receives mail; then the intake is down. proofs/README.md lists the criteria.
+ * `npm run prove:mta`: a real Postfix runs between the worker and the sink and reports to the intake. Under load, some
+ * or all of its processes are killed, stopped or paused; then the intake is stopped. proofs/README.md lists the
+ * criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -39,7 +40,7 @@ const listenerDownMs = 1000 * Number(options['listener-down'])
 const longestStopMs = Number(options['longest-stop-ms'])
 const isCountsOnly = options['counts-only']
 
-/** What happens to it. `noted` is called in the worst moment. */
+/** A fault in Postfix. `noted` is called while the fault is in effect. */
 type Mishap = (postfix: Postfix, noted: () => Promise<void>, chance: Chance) => Promise<void>
 
 const mishaps: Record<string, Mishap> = {
@@ -50,7 +51,7 @@ const mishaps: Record<string, Mishap> = {
   },
   async 'master killed'(mta, noted) {
     await mta.signal('master', 'SIGKILL')
-    // The others finish what they have, and take nothing new.
+    // The other processes finish their work but accept nothing new.
     await sleep(500)
     await mta.kill()
     await noted()
@@ -72,7 +73,7 @@ const mishaps: Record<string, Mishap> = {
   async 'smtpd halted'(mta, noted, chance) {
     await mta.signal('smtpd', 'SIGSTOP')
     await noted()
-    // Sometimes for longer than the worker waits for a word.
+    // Sometimes longer than the worker's timeout.
     await sleep(chance.between(500, longestStopMs))
     await mta.signal('smtpd', 'SIGCONT')
   },
@@ -82,7 +83,7 @@ let line: FaultyProxy | undefined
 let postfix: Postfix | undefined
 try {
   await prove({
-    title: `${faults} faults of an MTA, and no intake for ${listenerDownMs / 1000} s`,
+    title: `${faults} MTA faults, and ${listenerDownMs / 1000} s without an intake`,
     seed,
     load: { programs: Number(options.programs), pauseMs: Number(options['pause-ms']), bytes: 60_000 },
     skipsWaits: options['skip-waits'],
@@ -95,7 +96,7 @@ try {
         delayWarningSeconds: 0,
         backoffSeconds: 5,
       })
-      // So that a mail is under way for a while: a good tenth of a second.
+      // Makes the transfer of a message take more than a tenth of a second.
       line = await FaultyProxy.keep(postfix.port)
       line.bytesPerSecond = 500_000
       return { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${line.port}` }
@@ -120,33 +121,33 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
   const inFlight: Promised[][] = []
   const times = new Map(Object.keys(mishaps).map((name) => [name, 0]))
   const noted = async () => {
-    // Between the two, a mail may leave the one for the other, but not the other way round.
+    // Between the two reads a message can only move from the worker to Postfix.
     const handedOver = await leased()
     inFlight.push([...handedOver, ...(await mailsInQueue(mta, stage))])
   }
   for (let count = 1; count <= faults; count++) {
     await sleep(chance.between(200, 2500))
-    // Each in its turn at first, so that a short run has all of them.
+    // First injects each fault once, so that a short run covers all of them.
     const names = Object.keys(mishaps)
     const name = names[count <= names.length ? count - 1 : chance.between(0, names.length - 1)] ?? ''
     await mishaps[name]?.(mta, noted, chance)
     times.set(name, (times.get(name) ?? 0) + 1)
     if (count % 10 === 0) say(`${count} faults`)
   }
-  // It has mail again: otherwise it would have nothing to report.
+  // Waits until Postfix has mail to report on again.
   await waitForRecovery(stage, isCountsOnly)(Date.now())
   const kept = await withoutListener(stage, mta)
   return {
     lines: [
       `Postfix: ${[...times].map(([name, count]) => `${name} ${count}`).join(', ')}`,
-      `nobody took reports for ${listenerDownMs / 1000} s; Postfix kept ${kept} of them`,
+      `no intake for ${listenerDownMs / 1000} s; Postfix queued ${kept} reports`,
     ],
     inFlight,
-    faults: kept > 0 ? [] : ['Postfix had no report to keep, so nothing was proved about them'],
+    faults: kept > 0 ? [] : ['Postfix queued no reports, so nothing was proved about them'],
   }
 }
 
-/** How many reports waited in the end. Where time decides nothing, the end does not come before the first of them. */
+/** Returns the number of queued reports. With --counts-only, waits for the first of them. */
 async function withoutListener({ parts, start }: Stage, mta: Postfix): Promise<number> {
   const reports = async () => (await mta.queue()).filter(({ sender }) => sender === 'MAILER-DAEMON').length
   await parts.intake?.kill()

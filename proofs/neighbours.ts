@@ -18,7 +18,8 @@ import { storage } from './neighbours/storage.ts'
 import { countsOnlyOption, reportTimeViolations, say, waitMs } from './run.ts'
 
 /**
- * `npm run prove:neighbours`: attacks of one tenant beside a quiet one, which must not be affected. proofs/README.md lists the criteria.
+ * `npm run prove:neighbours`: one tenant attacks, and another, quiet tenant must not be affected. proofs/README.md
+ * lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -48,12 +49,12 @@ const phaseMs = Number(options['phase-ms'])
 const pauseMs = Number(options['pause-ms'])
 const ratioAtMost = Number(options['ratio-at-most'])
 const isCountsOnly = options['counts-only']
-/** Without a phase alone there is nothing to compare. */
+/** Omits the phases in which the quiet tenant is alone. Without them there is nothing to compare. */
 const isBesideOnly = options['beside-only']
-if (isBesideOnly && !isCountsOnly) throw new Error('--beside-only needs --counts-only')
-/** Longer than a lease: what a worker lost comes again. */
+if (isBesideOnly && !isCountsOnly) throw new Error('--beside-only requires --counts-only')
+/** Longer than a lease. Once a lease expires, a lost worker's messages are sent again. */
 const patienceMs = waitMs(180_000, isCountsOnly)
-/** A worker and a connection that are new are slow. */
+/** The warm-up time, because new workers and connections are slow. */
 const warmUpMs = Math.min(2000, phaseMs / 2)
 
 const mails = Number(options['batch-mails'])
@@ -97,7 +98,7 @@ try {
     if (!quiet || !tenant) throw new Error('a tenant is missing')
     tried.push(await tryAttack(attack, new Attacker(stage, tenant), quiet))
   }
-  await tell(tried)
+  await printResults(tried)
 } finally {
   await stage.stop()
 }
@@ -121,7 +122,7 @@ async function tryAttack(attack: Attack, attacker: Attacker, tenant: Tenant): Pr
   return { attack, attacker, result, faults: [...faultsOf(result), ...attacker.faults] }
 }
 
-/** A phase alone or beside the attack. It begins without mail and with a new worker. */
+/** A phase with or without the attack. It begins with an empty queue and a new worker. */
 async function measure(
   quiet: Quiet,
   tenant: Tenant,
@@ -140,13 +141,13 @@ async function measure(
   over.abort()
   await attacking
   const left = await untilSent(tenant)
-  if (left > 0) attacker.faults.push(`${left} mails of the quiet tenant were never recorded as sent`)
+  if (left > 0) attacker.faults.push(`${left} messages of the quiet tenant were never recorded as sent`)
   await worker.stop()
   if (when === 'beside') await attack.check(attacker)
   return { when, warmUp, measured, longestTaskMs }
 }
 
-/** How many mails are left in the queue after a while. One that has left it is not sent again. */
+/** Waits until the queue is empty, and returns the number of messages left. */
 async function untilSent({ projectId }: Tenant): Promise<number> {
   for (const deadline = Date.now() + patienceMs; ; await sleep(200)) {
     const left = await stage.count('mail.dispatch where project_id = $1', projectId)
@@ -163,21 +164,21 @@ async function receivedBy({ sink }: Stage): Promise<Received[]> {
   }))
 }
 
-async function tell(tried: readonly Tried[]): Promise<void> {
+async function printResults(tried: readonly Tried[]): Promise<void> {
   say(`\n${await circumstances(stage.postern.superuser)};`)
   say(
-    `${rounds} rounds of ${phaseMs / 1000} s ${isBesideOnly ? '' : 'alone and as long '}beside each attack; of the quiet tenant a mail and a read each ${pauseMs} ms.\n`,
+    `${rounds} rounds of ${phaseMs / 1000} s ${isBesideOnly ? '' : 'without and '}with each attack; the quiet tenant sends a message and reads a list every ${pauseMs} ms.\n`,
   )
   const countsHead = [
     '',
     'attack',
-    'mails',
+    'messages',
     'lost',
     'twice',
     'requests',
     'refused',
     'caps',
-    'answers to the attacker',
+    'responses to the attacker',
   ]
   say(table(countsHead, tried.map(countsRow)))
   say('\nIn ms:\n')
@@ -185,7 +186,7 @@ async function tell(tried: readonly Tried[]): Promise<void> {
   say(table(timesHead, tried.flatMap(timesRows)))
   const together = tried.filter(({ attack }) => attack.isTogether)
   if (together.length > 0) {
-    say('\nThe longest task of the main thread of `postern all`, in ms, as the process itself measures it:\n')
+    say('\nLongest event-loop delay of `postern all` in ms, as measured by the process:\n')
     say(table(['', 'alone', 'beside'], together.map(taskRow)))
   }
   say('')
@@ -196,7 +197,7 @@ async function tell(tried: readonly Tried[]): Promise<void> {
   const faults = tried.flatMap(({ attack, faults }) => faults.map((fault) => `${attack.id}: ${fault}`))
   const verdict = [...faults, ...(isCountsOnly ? [] : late)]
   for (const fault of verdict) say(`FAULT: ${fault}`)
-  say(verdict.length === 0 ? 'The quiet tenant was not harmed.' : `${verdict.length} kinds of faults.`)
+  say(verdict.length === 0 ? 'The quiet tenant was not affected.' : `${verdict.length} kinds of faults.`)
   if (verdict.length > 0) process.exitCode = 1
 }
 

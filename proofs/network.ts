@@ -36,11 +36,14 @@ const seed = seedOf(options.seed)
 const phaseMs = Number(options['phase-ms'])
 const ratioAtMost = Number(options['ratio-at-most'])
 const isCountsOnly = options['counts-only']
-/** What is compared. With --skip-waits a run has a few mails of each kind, whose 99th percentile is the one that took longest. */
+/**
+ * The compared percentile. With --skip-waits there are few messages of each kind, and the 99th percentile would be the
+ * maximum.
+ */
 const share = options['skip-waits'] ? 0.5 : 0.99
-/** A lease is a minute; nobody is to be left with one for twice as long. */
+/** Twice the duration of a lease. */
 const oldestLeaseSeconds = 120
-/** Shorter than the worker's patience with an MTA. */
+/** Shorter than the worker's timeout for an MTA. */
 const slowMs = 15_000
 const slowDomain = 'slow.test'
 
@@ -49,12 +52,15 @@ interface Lines {
   database: FaultyProxy
 }
 
-/** What is wrong for a while; undone by what `worsen` gives back. `isOfOne`: it concerns one project's mail alone. */
+/**
+ * A temporary fault. `worsen` starts it and returns a function that ends it; `isOfOne` means that it affects only one
+ * project's mail.
+ */
 interface Phase {
   name: string
   isOfOne: boolean
   worsen(lines: Lines, stage: Stage): () => void
-  /** What is done instead where time decides nothing; what is wrong, if anything. */
+  /** Called instead of `worsen` with --counts-only. Returns the faults. */
   prove?(stage: Stage): Promise<string[]>
 }
 
@@ -64,11 +70,11 @@ const onLine = (of: keyof Lines, what: string, worsen: (line: FaultyProxy) => ()
   worsen: (lines) => worsen(lines[of]),
 })
 
-const badWays: [string, (line: FaultyProxy) => () => void][] = [
+const lineFaults: [string, (line: FaultyProxy) => () => void][] = [
   ['half a second latency', (line) => setting(line, { latencyMs: 500 })],
   ['resets', (line) => every(300, () => line.reset())],
   ['silence', (line) => setting(line, { isSilent: true })],
-  ['a byte a second', (line) => setting(line, { bytesPerSecond: 1 })],
+  ['one byte per second', (line) => setting(line, { bytesPerSecond: 1 })],
 ]
 
 const phases: Phase[] = [
@@ -83,7 +89,7 @@ const phases: Phase[] = [
     prove: othersAreNotHeld,
   },
   ...(['mta', 'database'] as const).flatMap((of) =>
-    badWays.map(([what, worsen]) => onLine(of, what, worsen)),
+    lineFaults.map(([what, worsen]) => onLine(of, what, worsen)),
   ),
 ].filter(({ name }) => options.only === undefined || name === 'nothing' || name.includes(options.only))
 
@@ -127,8 +133,8 @@ try {
 
 async function injectFaults(stage: Stage): Promise<FaultReport> {
   const [mta] = open
-  if (!mta) throw new Error('no connection')
-  const database = await throughBadLine(stage)
+  if (!mta) throw new Error('no proxy was opened')
+  const database = await useFaultyLine(stage)
   const leases = watchLeases(stage)
   const inFlight: Promised[][] = []
   const leased = leaseReader(stage)
@@ -148,7 +154,7 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
     stopNoting()
     times.push({ phase, from, to: now() })
     say(phase.name)
-    // What it left behind is not to be taken for the fault of the next one.
+    // Lets the effects of this phase end before the next one starts.
     await sleep(phaseMs / 4)
   }
   const oldest = await leases.stop()
@@ -173,7 +179,7 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
   return {
     lines: [
       `the oldest lease was ${oldest.toFixed(0)} s old; ms from acceptance to the MTA, without mail to ${slowDomain}:`,
-      table(['fault', 'mails', 'p50', 'p99', `ratio of p${share * 100}`], rows),
+      table(['fault', 'messages', 'p50', 'p99', `ratio of p${share * 100}`], rows),
     ],
     inFlight,
     faults,
@@ -182,8 +188,8 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
 }
 
 /**
- * The MTA acknowledges no mail of one project. Once the project has all the places of the workers that it may have, and
- * more of its mail waits, mail of the others that is promised from then on arrives.
+ * The MTA does not acknowledge one project's messages. Once that project occupies all worker slots available to it and
+ * has more messages queued, other projects' messages that are accepted from then on must arrive.
  */
 function othersAreNotHeld({ query, senders, loadResults, sink }: Stage): Promise<string[]> {
   const projectId = senders.find((sender) => isSlow(sender))?.projectId
@@ -199,7 +205,7 @@ function othersAreNotHeld({ query, senders, loadResults, sink }: Stage): Promise
   return proveIsolation({
     patienceMs: waitMs(0, true),
     enough: 20,
-    // More of its mail waits than all workers take at once.
+    // Queues more messages than all workers can lease at a time.
     async prepare(deadline) {
       const statement = 'insert into control.queue_holds (project_id) values ($1) on conflict do nothing'
       await query(statement, [projectId])
@@ -212,7 +218,7 @@ function othersAreNotHeld({ query, senders, loadResults, sink }: Stage): Promise
     },
     release: () => sink.release(),
     held: () => sink.held(),
-    // It has more mail, and gets no more places.
+    // The project has queued messages, but gets no more slots.
     async isFull(pending) {
       const isSame = pending > 0 && pending === pendingBefore
       pendingBefore = pending
@@ -231,8 +237,8 @@ function now(): number {
   return performance.timeOrigin + performance.now()
 }
 
-/** The API, and a second worker, reach PostgreSQL on a line of ours from here on. */
-async function throughBadLine({ postern, parts, start }: Stage): Promise<FaultyProxy> {
+/** Restarts the API and starts a second worker, both with a proxy to PostgreSQL. */
+async function useFaultyLine({ postern, parts, start }: Stage): Promise<FaultyProxy> {
   const url = new URL(postern.databaseUrl)
   const line = await FaultyProxy.keep(Number(url.port))
   open.push(line)
@@ -244,7 +250,7 @@ async function throughBadLine({ postern, parts, start }: Stage): Promise<FaultyP
   return line
 }
 
-/** The age of the oldest lease that was ever seen. */
+/** Records the age of the oldest lease. */
 function watchLeases({ query }: Stage): { stop(): Promise<number> } {
   let oldest = 0
   const readOldest = async (): Promise<void> => {
@@ -264,7 +270,7 @@ function watchLeases({ query }: Stage): { stop(): Promise<number> } {
   }
 }
 
-/** For each phase, of mails that were promised in it: how long it took until the MTA had them. */
+/** For each phase, the times from acceptance to receipt by the MTA for the messages accepted in that phase. */
 async function delaysOf(
   { loadResults, sink }: Stage,
   times: readonly { from: number; to: number }[],
@@ -279,7 +285,7 @@ async function delaysOf(
   return times.map(({ from, to }) =>
     mails
       .filter(({ at }) => at >= from && at < to)
-      // What has not come by now has taken at least as long.
+      // A message that has not arrived yet has been delayed at least until now.
       .map(({ id, recipient, at }) => Math.max(0, (received.get(`${id} ${recipient}`) ?? now()) - at)),
   )
 }

@@ -5,10 +5,10 @@ import type { Reporter } from './reporter.ts'
 import type { Environment } from './run.ts'
 
 const pollEveryMs = 500
-/** A mail that Postfix sends to the sink leaves its queue before its report is there. */
+/** Consecutive empty polls required, because a message leaves the queue before its report is queued. */
 const emptyLooks = 4
 
-/** Postfix makes and brings the reports itself: it has brought them all when it has nothing left. */
+/** Postfix creates and delivers the reports itself. When its queue is empty, all reports have been delivered. */
 export function postfixAsReporter(postfix: Postfix, sink: Sink): Reporter {
   let empty = 0
   const readQueue = async (): Promise<void> => {
@@ -19,7 +19,7 @@ export function postfixAsReporter(postfix: Postfix, sink: Sink): Reporter {
   return {
     taken: () => (empty >= emptyLooks ? sink.count() : -1),
     refused: [],
-    // A mail that Postfix is told to try again just while it tries it waits for the next one to come in, and none does.
+    // A flush during an attempt has no effect on that message, so the queue is flushed again.
     nudge: () => postfix.flush().catch(() => {}),
     async stop() {
       clearInterval(timer)
@@ -27,7 +27,7 @@ export function postfixAsReporter(postfix: Postfix, sink: Sink): Reporter {
   }
 }
 
-/** Mails that Postfix has in this moment, its reports left out. */
+/** The messages currently in Postfix's queue, excluding its reports. */
 export async function mailsInQueue(
   postfix: Postfix,
   { query }: Pick<Environment, 'query'>,

@@ -1,4 +1,4 @@
-/** A reproducible random generator (Park and Miller): the same seed makes the same choices. */
+/** A reproducible random number generator (Park and Miller): the same seed produces the same sequence. */
 export class Chance {
   #state: number
 
@@ -6,7 +6,7 @@ export class Chance {
     this.#state = (seed % 2_147_483_646) + 1
   }
 
-  /** From 0 to just below 1. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.#state = (this.#state * 48_271) % 2_147_483_647
     return (this.#state - 1) / 2_147_483_646

@@ -6,8 +6,8 @@ import { countsOnlyOption, type FaultReport, prove, type Stage, say, seedOf, wai
 import { type HookReceiver, startHookReceiver } from './webhook-receiver.ts'
 
 /**
- * `npm run prove:receivers`: most endpoints are slow, reset, do not answer, or pass a byte a second, and the others must
- * not be affected. proofs/README.md lists the criteria.
+ * `npm run prove:receivers`: most receivers are slow, reset connections, do not respond, or transfer one byte per
+ * second, and the other endpoints must not be affected. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -26,39 +26,42 @@ const seed = seedOf(options.seed)
 const phaseMs = Number(options['phase-ms'])
 const ratioAtMost = Number(options['ratio-at-most'])
 const isCountsOnly = options['counts-only']
-/** What is compared. With --skip-waits a run has a few events of each kind, whose 99th percentile is the one that took longest. */
+/**
+ * The compared percentile. With --skip-waits there are few events of each kind, and the 99th percentile would be the
+ * maximum.
+ */
 const share = options['skip-waits'] ? 0.5 : 0.99
-/** A lease is a minute; nobody is to be left with one for twice as long. */
+/** The duration of a lease. No lease may be older than twice that. */
 const leaseSeconds = 60
-/** Shorter than a worker's patience with a receiver. */
+/** Shorter than the worker's timeout for a receiver. */
 const slowMs = 10_000
 const drainMs = waitMs(300_000, isCountsOnly)
 
-/** What is wrong for a while; undone by what `worsen` gives back. */
+/** A temporary fault. `worsen` starts it and returns a function that ends it. */
 interface Phase {
   name: string
   worsen(receiver: HookReceiver): () => void
-  /** What is done instead where time decides nothing; what is wrong, if anything. */
+  /** Called instead of `worsen` with --counts-only. Returns the faults. */
   prove?(stage: Stage): Promise<string[]>
 }
 
 const nothing: Phase = { name: 'nothing', worsen: () => () => {} }
 const bad: Phase[] = [
   {
-    name: 'answers after ten seconds',
+    name: 'responses after ten seconds',
     worsen(receiver) {
       receiver.slowDown('/bad', slowMs)
       return () => receiver.slowDown('', 0)
     },
     prove: othersAreNotHeld,
   },
-  { name: 'half a second for everything', worsen: ({ line }) => setting(line, { latencyMs: 500 }) },
+  { name: 'half a second latency', worsen: ({ line }) => setting(line, { latencyMs: 500 }) },
   { name: 'resets', worsen: ({ line }) => every(1000, () => line.reset()) },
   { name: 'silence', worsen: ({ line }) => setting(line, { isSilent: true }) },
-  { name: 'a byte a second', worsen: ({ line }) => setting(line, { bytesPerSecond: 1 }) },
+  { name: 'one byte per second', worsen: ({ line }) => setting(line, { bytesPerSecond: 1 }) },
   {
-    // Known to answer each time that it falls silent.
-    name: 'silence, now and then',
+    // The endpoint is healthy again each time it stops responding.
+    name: 'intermittent silence',
     worsen({ line }) {
       const stop = every(3000, () => Object.assign(line, { isSilent: !line.isSilent }))
       return () => {
@@ -69,7 +72,7 @@ const bad: Phase[] = [
   },
 ]
 const chosen = bad.filter(({ name }) => options.only === undefined || name.includes(options.only))
-// A machine is not the same all the time: what is usual is looked at before, between and after.
+// The speed of a machine varies, so the baseline is measured before, between and after the faults.
 const half = Math.ceil(chosen.length / 2)
 const phases = [nothing, ...chosen.slice(0, half), nothing, ...chosen.slice(half), nothing]
 
@@ -95,7 +98,7 @@ try {
     skipsWaits: options['skip-waits'],
     isCountsOnly,
     injectFaults,
-    findFaults: untold,
+    findFaults: findMissing,
   })
 } finally {
   await receiver.close()
@@ -104,15 +107,15 @@ try {
 async function injectFaults(stage: Stage): Promise<FaultReport> {
   await makeEndpoints(stage)
   since = now()
-  // A worker that was just started is slow by itself, and knows no endpoint yet.
+  // A new worker is slow and has no endpoint data yet.
   await sleep(phaseMs / 2)
   const leases = watchLeases(stage)
   const times: { phase: Phase; from: number; to: number }[] = []
   const faults: string[] = []
   for (const phase of phases) {
-    // What the one before left behind is not to be taken for the fault of this one.
+    // Waits until the effects of the previous phase have ended.
     await caughtUp(stage, 5)
-    await allWell(stage)
+    await resetHealth(stage)
     const from = now()
     if (isCountsOnly && phase.prove) {
       faults.push(...(await phase.prove(stage)))
@@ -123,7 +126,7 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
       times.push({ phase, from, to: now() })
       undo()
     }
-    // Whoever is on the line is in the middle of something that may not end.
+    // Closes connections whose requests might never complete.
     receiver.line.reset()
     say(phase.name)
   }
@@ -134,9 +137,9 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
   const ratio = (place: number): number => percentile(delays[place] ?? [], share) / percentile(usual, share)
   return {
     lines: [
-      `the oldest lease was ${oldest.toFixed(0)} s old; ms from an event to its arrival at endpoints with which nothing is wrong:`,
+      `the oldest lease was ${oldest.toFixed(0)} s old; ms from an event to its arrival at healthy endpoints:`,
       table(
-        ['what is wrong with the others', 'events', 'p50', 'p99', `ratio of p${share * 100}`],
+        ['fault of the others', 'events', 'p50', 'p99', `ratio of p${share * 100}`],
         times.map(({ phase }, place) => {
           const values = delays[place] ?? []
           const figures = [median(values), percentile(values, 0.99)].map((ms) => ms.toFixed(0))
@@ -157,13 +160,15 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
   }
 }
 
-/** The bad receivers answer nothing. While a request waits at each of them, events arrive at the good ones. */
+/**
+ * The faulty receivers do not respond. While a request is pending at each of them, events arrive at the healthy ones.
+ */
 function othersAreNotHeld(stage: Stage): Promise<string[]> {
   const bad = stage.senders.length * Number(options['bad-endpoints'])
   return proveIsolation({
     patienceMs: drainMs,
     enough: 20,
-    prepare: () => allWell(stage),
+    prepare: () => resetHealth(stage),
     hold: async () => receiver.hold('/bad'),
     release: () => receiver.release(),
     held: () => receiver.held(),
@@ -176,7 +181,7 @@ function now(): number {
   return performance.timeOrigin + performance.now()
 }
 
-/** For each project one by the good line, and many by the bad one. */
+/** Creates one healthy and several faulty endpoints per project. */
 async function makeEndpoints({ postern, senders }: Stage): Promise<void> {
   const token = await postern.token()
   for (const { projectId } of senders) {
@@ -192,7 +197,7 @@ async function makeEndpoints({ postern, senders }: Stage): Promise<void> {
   }
 }
 
-/** With nothing wrong any more, all that waits is due now. Ends when nothing waits that is of that age; fails if that never is. */
+/** Makes all pending deliveries due, and waits until none older than this age is pending. Throws after a timeout. */
 async function caughtUp({ query }: Stage, ageSeconds: number): Promise<void> {
   for (const deadline = now() + drainMs; now() < deadline; await sleep(1000)) {
     const [row] = await query<{ waiting: number }>(
@@ -217,8 +222,8 @@ async function caughtUp({ query }: Stage, ageSeconds: number): Promise<void> {
   )
 }
 
-/** As if they had answered well for long: what an earlier phase did to them is not to spare them the next one. */
-async function allWell({ query }: Stage): Promise<void> {
+/** Resets all endpoints to healthy, so an earlier phase does not affect the next one. */
+async function resetHealth({ query }: Stage): Promise<void> {
   await query(
     `update mail.endpoint_queues
         set failures = 0, failing_since = null, last_success_at = postern.now(),
@@ -227,7 +232,7 @@ async function allWell({ query }: Stage): Promise<void> {
   )
 }
 
-/** The age of the oldest lease that was ever seen. */
+/** Records the age of the oldest lease. */
 function watchLeases({ query }: Stage): { stop(): Promise<number> } {
   let oldest = 0
   const readOldest = async (): Promise<void> => {
@@ -247,7 +252,7 @@ function watchLeases({ query }: Stage): { stop(): Promise<number> } {
   }
 }
 
-/** What happened before that time has arrived where nothing is wrong; or it has taken too long already. */
+/** Waits, up to a timeout, until the healthy endpoints have received all events from before this time. */
 async function othersHaveAll({ query }: Stage, before: number): Promise<void> {
   const waiting = async (): Promise<number> => {
     const [row] = await query<{ waiting: number }>(
@@ -261,7 +266,7 @@ async function othersHaveAll({ query }: Stage, before: number): Promise<void> {
   for (const deadline = now() + drainMs; now() < deadline && (await waiting()) > 0; ) await sleep(500)
 }
 
-/** Of events in that time. A UUIDv7 begins with the ms of its event. */
+/** Delays of the events in this period. A UUIDv7 begins with its time in ms. */
 function delaysOf(from: number, to: number): number[] {
   const first = new Map<string, number>()
   for (const { path, eventId, at } of receiver.taken) {
@@ -273,9 +278,9 @@ function delaysOf(from: number, to: number): number[] {
   }).flat()
 }
 
-/** In the end everybody has everything, those who were ill in the meantime, too. */
-async function untold(stage: Stage): Promise<string[]> {
-  // Ids of one transaction are some ms apart.
+/** At the end all endpoints, including the faulty ones, must have received all events. */
+async function findMissing(stage: Stage): Promise<string[]> {
+  // Ids generated in the same transaction can be a few ms apart.
   await caughtUp(stage, -1)
   const wanted = await stage.query<{ path: string; id: string }>(
     `select substring(endpoints.url from '[^/]*$') as path, events.id

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Stage, waitMs } from './run.ts'
 
-/** The time until mail is accepted again, and until a mail accepted then is with the MTA. */
+/** Two times: until messages are accepted again, and until a message accepted from then on reaches the MTA. */
 export interface Recovery {
   acceptedMs: number
   dispatchedMs: number
@@ -10,13 +10,13 @@ export interface Recovery {
 const pollEveryMs = 20
 const usualPatienceMs = 120_000
 
-/** Mail is accepted and sent again. */
+/** Whether messages are accepted and sent again. */
 export const hasRecovered = ({ acceptedMs, dispatchedMs }: Recovery): boolean =>
   Number.isFinite(acceptedMs) && Number.isFinite(dispatchedMs)
 
 /**
- * Waits for it, from a moment on by the clock of this machine. What was on its way before says nothing, so the mail that
- * counts for both is one that was promised after that moment. Not back at all is endless.
+ * Waits for recovery after the specified time on this machine's clock. Only messages accepted after that time count. If
+ * there is no recovery, the durations are infinite.
  */
 export function waitForRecovery(
   { loadResults, sink }: Pick<Stage, 'loadResults' | 'sink'>,

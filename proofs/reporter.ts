@@ -4,14 +4,14 @@ import nodemailer from 'nodemailer'
 import { deliveryReport } from './reports.ts'
 
 /**
- * The reporting half of an MTA: for each mail in the sink's ledger it sends a success report to the return path (RFC 3464),
- * and retries until it is accepted, as an MTA does.
+ * The reporting half of an MTA: for each message in the sink's ledger, it sends a success report (RFC 3464) to the
+ * return path, and retries until the report is accepted.
  */
 export interface Reporter {
   taken(): number
-  /** Refused for good: the intake did not know the address. */
+  /** Reports that were permanently rejected because the intake did not know the address. */
   refused: string[]
-  /** Nothing has moved for a while, though reports are missing. */
+  /** Called if there is no progress even though reports are missing. */
   nudge?(): Promise<void>
   stop(): Promise<void>
 }
@@ -68,7 +68,7 @@ export function startReporter(ledger: string, intakePort: number): Reporter {
   }
 }
 
-/** Each line once it is complete, and then those that come. */
+/** Follows a file: yields existing lines, then new ones when they are complete. */
 async function* linesOf(path: string, stopping: AbortSignal): AsyncGenerator<string> {
   const file = await open(path, 'r')
   let rest = ''

@@ -1,6 +1,6 @@
-/** Reports as MTAs and mailbox providers write them. */
+/** Reports in the format of MTAs and mailbox providers. */
 export interface Reported {
-  /** With its angle brackets. */
+  /** Including the angle brackets. */
   messageId: string
   recipient: string
   returnPath: string
@@ -15,14 +15,14 @@ export const deliveryReport = (
   [
     'From: MAILER-DAEMON@sink.test',
     `To: ${returnPath}`,
-    'Subject: What became of your mail',
+    'Subject: Delivery report',
     'MIME-Version: 1.0',
     'Content-Type: multipart/report; report-type=delivery-status; boundary="report"',
     '',
     '--report',
     'Content-Type: text/plain',
     '',
-    `Your mail: ${action}.`,
+    `Your message: ${action}.`,
     '--report',
     'Content-Type: message/delivery-status',
     '',
@@ -50,7 +50,7 @@ export const complaint = ({ messageId, recipient, returnPath }: Reported): strin
     '--report',
     'Content-Type: text/plain',
     '',
-    'Somebody does not want this.',
+    'This is an email abuse report.',
     '--report',
     'Content-Type: message/feedback-report',
     '',

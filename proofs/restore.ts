@@ -16,8 +16,8 @@ import { startLoad } from './load.ts'
 import { say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:restore`: mail and administrative changes, a backup meanwhile, a recovery target, more of both, data
- * loss; then everything up to that target, in a new cluster. proofs/README.md lists the criteria.
+ * `npm run prove:restore`: takes a backup under load, chooses a recovery target, makes further changes and drops
+ * tables; then restores everything up to the target in a new cluster. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -47,7 +47,7 @@ const plan = {
 const home = await mkdtemp(path.join(tmpdir(), 'postern-restore-'))
 const place = (name: string): string => path.join(home, name)
 const data = place('postgres')
-// As the units of PostgreSQL and of the timer have it: PostgreSQL passes it on to what archives.
+// Set as in the systemd units of PostgreSQL and the timer. PostgreSQL passes it on to the archive command.
 Object.assign(process.env, {
   PGBACKREST_CONFIG: place('pgbackrest.conf'),
   PGBACKREST_REPO1_PATH: place('repository'),
@@ -68,16 +68,16 @@ try {
   await rm(home, { recursive: true, force: true })
 }
 for (const fault of faults) say(`FAULT: ${fault}`)
-say(faults.length === 0 ? 'Everything up to the recovery target is there.' : `${faults.length} faults.`)
+say(faults.length === 0 ? 'Everything up to the recovery target was restored.' : `${faults.length} faults.`)
 if (faults.length > 0) process.exitCode = 1
 
-/** Where PostgreSQL's user may write. */
+/** A folder that PostgreSQL's user can write to. */
 async function makePlace(name: string): Promise<void> {
   await mkdir(place(name), { recursive: true, mode: 0o700 })
   await giveToPostgres(place(name))
 }
 
-/** As the user of PostgreSQL, whose files they are. */
+/** Runs as the PostgreSQL user, who owns the files. */
 async function pgbackrest(...args: string[]): Promise<void> {
   const command = ['pgbackrest', '--stanza=postern', ...args]
   const [file = '', ...rest] =
@@ -119,7 +119,7 @@ async function loseAndRestore(): Promise<void> {
   }
 }
 
-/** The deployed lines, as PostgreSQL takes them. */
+/** The deployed settings, as server options. */
 async function archiving(): Promise<Record<string, string>> {
   const lines = (await readFile(path.join(deployed, 'archive.conf'), 'utf8')).matchAll(
     /^(\w+) = '?(.*?)'?$/gm,
@@ -128,9 +128,9 @@ async function archiving(): Promise<Record<string, string>> {
 }
 
 interface Before {
-  /** By the database's clock, as PostgreSQL writes it. */
+  /** The recovery target, by the database's clock and in PostgreSQL's format. */
   moment: string
-  /** Acknowledged before it, and acknowledged later. */
+  /** Messages acknowledged before the target (`kept`) and after it (`later`). */
   kept: { id: string; recipient: string }[]
   later: { id: string; recipient: string }[]
   auditRows: number
@@ -160,7 +160,7 @@ async function untilDisaster(postern: Postern): Promise<Before> {
   for (let number = 1; number <= 5; number++) await act(`Before ${number}`)
   await sleep(betweenMs)
   await postern.call(['audit', 'checkpoint'])
-  // Another machine has it, as it was then.
+  // Stands for a copy made on another machine at that time.
   await copyFile(place('checkpoints.ndjson'), place('checkpoints-of-the-moment.ndjson'))
   const kept = [...load.loadResults.promised]
   const { rows } = await superuser.query<{ moment: string; audit: string }>(
@@ -179,7 +179,7 @@ async function untilDisaster(postern: Postern): Promise<Before> {
   return { moment: rows[0]?.moment ?? '', kept, later, auditRows: Number(rows[0]?.audit), backupMs }
 }
 
-/** Everything up to the disaster, and the disaster itself, is in the repository. */
+/** Waits until all WAL, including the data loss, is in the repository. */
 async function archived(superuser: pg.Client): Promise<void> {
   const { rows } = await superuser.query<{ last: string }>(`select pg_walfile_name(pg_switch_wal()) as last`)
   for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(200)) {
@@ -225,16 +225,16 @@ async function checkRestored(
   const [audit] = await ask<{ rows: string }>('select count(*) as rows from control.audit')
   const plans = await ask<{ name: string }>('select name from control.plans order by id')
   if (before.kept.length === 0 || before.later.length === 0)
-    faults.push('nothing was promised before or after the recovery target')
+    faults.push('no messages were acknowledged before or after the recovery target')
   if (lost.length > 0)
     faults.push(
-      `${lost.length} mails from before the recovery target are lost, such as ${JSON.stringify(lost[0])}`,
+      `${lost.length} messages from before the recovery target are lost, such as ${JSON.stringify(lost[0])}`,
     )
-  if (forgotten.length === 0) faults.push('data from after the recovery target is there, too')
+  if (forgotten.length === 0) faults.push('data from after the recovery target was also restored')
   if (Number(audit?.rows) !== before.auditRows)
     faults.push(`${audit?.rows} audit rows instead of ${before.auditRows}`)
   if (plans.some(({ name }) => name.startsWith('After')))
-    faults.push('a plan from after the recovery target is there')
+    faults.push('a plan from after the recovery target was restored')
   await verify(postern, url)
   await keepBack(postern, url, sink)
   say(`\n${await circumstances(pool)}; seed ${seed}`)
@@ -242,7 +242,7 @@ async function checkRestored(
     `full backup under load ${(before.backupMs / 1000).toFixed(1)} s; restored to ${before.moment} in ${seconds} s, ${(copiedMs / 1000).toFixed(1)} s of them copying`,
   )
   say(
-    `mails acknowledged before the target ${before.kept.length}, lost ${lost.length}; after it ${before.later.length}, gone ${forgotten.length}`,
+    `messages acknowledged before the target ${before.kept.length}, lost ${lost.length}; after it ${before.later.length}, gone ${forgotten.length}`,
   )
   say(`sent before the disaster, and to be sent again when the queue is released: ${again.length}`)
   await pool.end()
@@ -255,7 +255,7 @@ function onRestored(url: string): Record<string, string> {
   }
 }
 
-/** With all mail held, a worker sends nothing of what is due there. */
+/** While all mail is on hold, a worker must not send due messages. */
 async function keepBack(postern: Postern, url: string, sink: Restoring['sink']): Promise<void> {
   const environment = onRestored(url)
   const reason = 'Restored to an earlier moment'
@@ -265,10 +265,10 @@ async function keepBack(postern: Postern, url: string, sink: Restoring['sink']):
   const worker = await postern.start('worker', { environment })
   await sleep(betweenMs)
   await worker.stop()
-  if (sink.count() !== before) faults.push(`${sink.count() - before} mails were sent despite the hold`)
+  if (sink.count() !== before) faults.push(`${sink.count() - before} messages were sent despite the hold`)
 }
 
-/** Against what another machine has: up to the moment right, and beyond it not. */
+/** Verifies the audit against the checkpoints copied at the target (valid) and against later ones (invalid). */
 async function verify(postern: Postern, url: string): Promise<void> {
   const environment = onRestored(url)
   const against = (file: string) =>
@@ -277,7 +277,7 @@ async function verify(postern: Postern, url: string): Promise<void> {
   if (upToThen.status !== 0) faults.push(`the audit does not verify: ${upToThen.stdout}${upToThen.stderr}`)
   const beyond = await against('checkpoints.ndjson')
   if (beyond.status !== 1)
-    faults.push(`verification does not notice what the restore has lost: ${beyond.stdout}${beyond.stderr}`)
+    faults.push(`verification does not detect the rows lost by the restore: ${beyond.stdout}${beyond.stderr}`)
   const migrated = await postern.call(['migrate'], { environment })
   if (migrated.status !== 0) faults.push(`postern migrate: ${migrated.stderr}`)
   say(`audit verify, up to the target: ${upToThen.stdout.trim()}`)

@@ -20,112 +20,112 @@ import { type LoadOptions, type LoadResults, type RunningLoad, startLoad } from 
 import { type Reporter, startReporter } from './reporter.ts'
 
 /**
- * The base of all fault runs: Postern's processes, a sink and a reporter in place of an MTA, programs that send, and the
- * final check. A run adds its faults and its own criteria.
+ * Shared by all fault runs: Postern's processes, a sink and a reporter in place of an MTA, clients that send, and the
+ * final check. Each run adds its faults and criteria.
  *
- *   environment ready → processes started → mail flows → `injectFaults` → the load stops → the queue drains → checked
+ *   environment ready → processes started → load started → `injectFaults` → load stopped → queue drained → checked
  */
 export interface FaultRun {
-  /** What is done, for the first line. */
+  /** The title of the run, printed first. */
   title: string
   seed: number
   load: Pick<LoadOptions, 'programs' | 'pauseMs' | 'bytes' | 'recipientsOf'>
   senders?: number
-  /** Delay between the sink's recording a mail and acknowledging it. */
+  /** The delay between the time the sink records a message and the time it acknowledges it. */
   paceMs?: number
-  /** Where PostgreSQL keeps its data, if it is to be a certain place. */
+  /** The data folder of PostgreSQL. Default: a temporary folder. */
   data?: string
-  /** The same for its write-ahead log. */
+  /** PostgreSQL's WAL folder. */
   wal?: string
-  /** A PostgreSQL of another kind than one by itself. */
+  /** Replaces the single PostgreSQL server. */
   cluster?: PosternOptions['cluster']
-  /** Another release of Postern than the one that is here. */
+  /** Another build of Postern. */
   program?: string
-  /** What programs send to, where it is not the API itself. Asked when the ground is laid. */
+  /** The URL that clients use, if not the API's. Called when the environment is ready. */
   url?(): string
-  /** Which parts are started before mail flows: all, unless the run starts some of its own. */
+  /** The processes to start before the load. Default: all. */
   parts?: readonly PartName[]
-  /** Settings of every part. */
+  /** Settings for every process. */
   environment?: Record<string, string>
   /**
-   * Puts something between the parts, such as an MTA before the sink or a bad line. What it gives back are settings of
-   * every part; by default the worker hands over to the sink.
+   * Adds a component between the processes, such as an MTA before the sink or a faulty connection. Returns settings for
+   * every process; by default the worker sends to the sink.
    */
   lay?(ground: Environment): Promise<Record<string, string>>
-  /** Who brings reports to the intake, where it is not our reporter. */
+  /** The source of reports. Default: the built-in reporter. */
   reports?(ground: Environment): Reporter
-  /** While mail flows. The load stops when this ends. */
+  /** Runs under load. The load stops when it resolves. */
   injectFaults(stage: Stage): Promise<FaultReport>
-  /** After the load has stopped, and when everything has come to rest: what is to be found besides. */
+  /** Additional checks after the queue has drained. */
   findFaults?(stage: Stage, verdict: Verdict): Promise<string[]>
-  /** After that time something is stuck. */
+  /** The time limit for draining the queue. */
   drainMs?: number
-  /** `--counts-only`: nothing about time is a fault. */
+  /** `--counts-only`: durations are not faults. */
   isCountsOnly?: boolean
-  /** In the end, leases and waiting times that nothing but time would end are ended at once. */
+  /** Expires leases and delays while draining, instead of waiting for them. */
   skipsWaits?: boolean
 }
 
 export interface Environment {
   postern: Postern
   sink: Sink
-  /** Where the sink writes down what it has received. */
+  /** The sink's ledger file. */
   received: string
-  /** Where the API and the intake listen, whoever starts them. */
+  /** The ports of the API and the intake, also after restarts. */
   httpPort: number
   intakePort: number
-  /** Lives on when PostgreSQL is started again. */
+  /** Works across restarts of PostgreSQL. */
   query<T extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<T[]>
   pool: pg.Pool
 }
 
 export interface Stage extends Environment {
   senders: readonly Sender[]
-  /** As they were started first. */
+  /** The processes that were started before the load. */
   parts: Partial<Record<PartName, Part>>
-  /** Another process, under the settings of the run. */
+  /** Starts another process with the run's settings. */
   start(name: PartName, options?: PartOptions): Promise<Part>
   loadResults: LoadResults
   reporter: Reporter
 }
 
 export interface FaultReport {
-  /** For the summary. */
+  /** Lines of the summary. */
   lines: string[]
-  /** Mails that may come twice: a list for each time that something went wrong. */
+  /** Messages that may arrive twice: one list per fault. */
   inFlight: readonly (readonly Promised[])[]
   faults?: string[]
-  /** What took too long, as a time or compared with another: faults too, but not of a run that goes by counts only. */
+  /** Durations and ratios above their limits. They are faults, except with --counts-only. */
   late?: string[]
 }
 
 export const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
-/** Of a run that goes by counts only. */
+/** Prints durations that are not faults because of --counts-only. */
 export function reportTimeViolations(lines: readonly string[]): void {
-  for (const line of lines) say(`Not counted, as it is about time: ${line}`)
+  for (const line of lines) say(`Not counted, because it is a duration: ${line}`)
 }
 
-/** The one that is given, for a second run like the first; otherwise another one each time. */
+/** The specified seed, to repeat a run; otherwise a new one. */
 export const seedOf = (given: string | undefined): number => Number(given ?? Date.now() % 1_000_000_000)
 
 /**
- * For `parseArgs` of every run that gives a verdict about time. With it times and ratios are printed as always, and do not
- * decide how the run ends: lost mail is lost on every machine, and late mail is not.
+ * Passed to `parseArgs` by every run that limits durations. With this option, durations and ratios are still printed
+ * but do not affect the exit code, because they depend on the machine.
  */
 export const countsOnlyOption = { 'counts-only': { type: 'boolean', default: false } } as const
 
-/** How long a run waits for something: its usual limit, or without haste where time decides nothing. */
+/** The time limit for a wait: the usual one, or a longer one with --counts-only. */
 export const waitMs = (usualMs: number, isCountsOnly: boolean): number =>
-  isCountsOnly ? Math.max(usualMs, unhurriedMs) : usualMs
+  isCountsOnly ? Math.max(usualMs, longWaitMs) : usualMs
 
-const unhurriedMs = 600_000
+const longWaitMs = 600_000
 
 const allParts: readonly PartName[] = ['api', 'worker', 'intake']
-// A worker's lease is a minute; what it held is sent by another after that.
+// A lease lasts a minute; after that another worker sends the message.
 const usualDrainMs = 180_000
 
-/** Says what it found. The process ends with 1 if that was a fault. */
+/** Prints the results. The exit code is 1 if there were faults. */
 export async function prove(run: FaultRun): Promise<void> {
   say(`${run.title}, seed ${run.seed}`)
   const [httpPort, intakePort] = [await steadyPort(), await steadyPort()]
@@ -139,9 +139,9 @@ export async function prove(run: FaultRun): Promise<void> {
     environment,
     ...{ data: run.data, wal: run.wal, cluster: run.cluster, program: run.program },
   })
-  // It is cut off when PostgreSQL is; whoever uses it then is told.
+  // The connection is lost when PostgreSQL is killed; the next query reports the error.
   postern.superuser.on('error', () => {})
-  // The longest answer is the one to everything that was stored.
+  // The slowest query reads everything that was stored.
   const patience = { connectionTimeoutMillis: 10_000, query_timeout: 60_000 }
   const pool = new pg.Pool({ connectionString: postern.ownerUrl, max: 2, ...patience })
   pool.on('error', () => {})
@@ -152,7 +152,7 @@ export async function prove(run: FaultRun): Promise<void> {
   try {
     Object.assign(environment, { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` })
     if (run.lay) Object.assign(environment, await run.lay(ground))
-    await onStage(run, ground, environment)
+    await runOnStage(run, ground, environment)
   } finally {
     await pool.end()
     sink.stop()
@@ -160,7 +160,7 @@ export async function prove(run: FaultRun): Promise<void> {
   }
 }
 
-async function onStage(
+async function runOnStage(
   run: FaultRun,
   ground: Environment,
   environment: Record<string, string>,
@@ -178,15 +178,15 @@ async function onStage(
   const startedAt = performance.now()
   const faultReport = await endLoadAfter(load, () => run.injectFaults(stage))
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-  const { isAtRest, endedWaits } = await comeToRest(stage, run)
+  const { isDrained, endedWaits } = await waitForDrain(stage, run)
   const inFlight = [...faultReport.inFlight, ...endedWaits]
   await reporter.stop()
   await ledger.close()
 
-  const verdict = await checkCompatibility(stage, inFlight)
+  const verdict = await checkResults(stage, inFlight)
   const late = faultReport.late ?? []
   const faults = [
-    ...(isAtRest ? [] : ['it did not come to rest']),
+    ...(isDrained ? [] : ['the queue did not drain']),
     ...faultsOf(verdict),
     ...(faultReport.faults ?? []),
     ...(run.isCountsOnly ? [] : late),
@@ -204,7 +204,7 @@ async function onStage(
   if (faults.length > 0) process.exitCode = 1
 }
 
-/** What the API logged of answers that say nothing but 500. */
+/** The errors that the API logged for 500 responses. */
 async function internalErrors(directory: string): Promise<string> {
   const files = (await readdir(directory)).filter((file) => /^api-\d+\.log$/.test(file))
   const texts = await Promise.all(files.map((file) => readFile(path.join(directory, file), 'utf8')))
@@ -223,8 +223,8 @@ async function endLoadAfter<T>(load: RunningLoad, work: () => Promise<T>): Promi
 }
 
 /**
- * Under lease in this moment, and not known from an earlier one: asked when the one who had them is dead, and the next
- * one is not yet born. A lease outlives several deaths, and is that of the first of them.
+ * Returns the current leases, except those that an earlier call has returned. Called after a worker is killed and
+ * before the next one starts. A lease can outlast several kills, and counts only for the first.
  */
 export function leaseReader({ query }: Environment): () => Promise<Promised[]> {
   const known = new Set<string>()
@@ -241,15 +241,15 @@ export function leaseReader({ query }: Environment): () => Promise<Promised[]> {
   }
 }
 
-/** Nothing is to be sent, and a report was brought for everything that was received; or that takes too long. */
-async function comeToRest(
+/** Waits, up to a timeout, until the queue is empty and every received message has been reported. */
+async function waitForDrain(
   stage: Stage,
   { drainMs: givenMs = usualDrainMs, skipsWaits, isCountsOnly = false }: FaultRun,
-): Promise<{ isAtRest: boolean; endedWaits: Promised[][] }> {
+): Promise<{ isDrained: boolean; endedWaits: Promised[][] }> {
   const drainMs = waitMs(givenMs, isCountsOnly)
   const { query, loadResults, reporter, sink } = stage
   const endedWaits: Promised[][] = []
-  say(`${loadResults.promised.length} mails were promised; waiting for the last one`)
+  say(`${loadResults.promised.length} messages were promised; waiting for the last one`)
   let quietSince = Date.now()
   let last = ''
   for (const deadline = Date.now() + drainMs; Date.now() < deadline; await sleep(500)) {
@@ -259,20 +259,23 @@ async function comeToRest(
     last = now
     if (Date.now() - quietSince < quietMs) continue
     if (waiting.length === 0 && reporter.taken() + reporter.refused.length === sink.count())
-      return { isAtRest: true, endedWaits }
+      return { isDrained: true, endedWaits }
     await reporter.nudge?.()
     if (skipsWaits) endedWaits.push(await endWaits(stage))
   }
   say(`The queue was not empty after ${drainMs / 1000} s.`)
-  return { isAtRest: false, endedWaits }
+  return { isDrained: false, endedWaits }
 }
 
-/** Longer than a mail is on its way where nobody sees it: the last was handed over, and the reporter has not looked since. */
+/**
+ * Longer than the time from when a message is sent until the reporter's next poll. In between, the message is not
+ * visible.
+ */
 const quietMs = 3000
 
 /**
- * As if a long time had gone by: whoever had a lease is gone, and whatever was put off is due. On a slow machine one may
- * be there still, and send what another sends too: the leases that were taken away.
+ * Expires leases and makes deferred messages due. On a slow machine the holder of a lease may still be running, so its
+ * messages may be sent twice. Returns the expired leases.
  */
 async function endWaits({ query }: Stage): Promise<Promised[]> {
   await query(`update mail.dispatch set due_at = postern.now() where state = 'deferred'`)
@@ -282,7 +285,7 @@ async function endWaits({ query }: Stage): Promise<Promised[]> {
   )
 }
 
-async function checkCompatibility(
+async function checkResults(
   { query, sink, loadResults }: Stage,
   inFlight: FaultReport['inFlight'],
 ): Promise<Verdict> {
@@ -296,32 +299,32 @@ async function checkCompatibility(
     })),
     stored: await query<Stored>(
       `select recipients.message_id as id, recipients.address as recipient, recipients.status,
-              coalesce(told.events, '{}') as events
+              coalesce(by_recipient.events, '{}') as events
          from mail.recipients
          left join (select message_id, recipient_no, jsonb_object_agg(type, times) as events
                       from (select message_id, recipient_no, type, count(*) as times from mail.events
                              group by message_id, recipient_no, type) as counted
-                     group by message_id, recipient_no) as told using (message_id, recipient_no)`,
+                     group by message_id, recipient_no) as by_recipient using (message_id, recipient_no)`,
     ),
     inFlight,
     finalStatuses: ['delivered'],
-    told: eventsOfDelivered,
+    expectedEvents: eventsOfDelivered,
   })
 }
 
-/** What is counted must be what there is. */
+/** The counters must match the stored rows. */
 async function miscounts({ query }: Stage): Promise<string[]> {
   const [counts = {}] = await query<Record<string, string>>(
     `select (select count(*) from mail.recipients) as recipients,
             (select sum(accepted) from mail.usage where period = 'day') as "the quota",
-            (select sum(sent) from mail.daily_counters) as "the count of sent mail",
-            (select sum(delivered) from mail.daily_counters) as "the count of delivered mail",
+            (select sum(sent) from mail.daily_counters) as "the count of sent messages",
+            (select sum(delivered) from mail.daily_counters) as "the count of delivered messages",
             (select count(*) + sum(recipient_count - 1) from mail.messages join mail.bodies on message_id = id)
               as "messages with a body"`,
   )
   const { recipients, ...others } = counts
   return Object.entries(others).flatMap(([what, count]) =>
-    count === recipients ? [] : [`${what} is ${count}, and there are ${recipients} recipients`],
+    count === recipients ? [] : [`${what} is ${count}, but there are ${recipients} recipients`],
   )
 }
 

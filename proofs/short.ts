@@ -5,13 +5,13 @@ import { runParallel } from '../scripts/run-parallel.ts'
 import { environment } from '../scripts/run-tests.ts'
 import { announce, indent, makeResults, seed } from '../scripts/test-results.ts'
 
-/** The others have no random choices. */
+/** The other runs make no random choices. */
 const isSeeded = (form: string): boolean => !/^prove:(snapshot|neighbours)/.test(form)
 
 /**
- * `npm run prove:short`: the short form of every fault run (proofs/README.md). Each prints how long things took, and fails by
- * counts only: beside others, and on a busy machine, a time says nothing. They wait for most of their time, so a few run at
- * once, the longest first. The output of each is shown when it ends; any failure fails.
+ * `npm run prove:short`: the short form of every fault run (proofs/README.md). Each prints durations, but fails only on
+ * counts, because durations are meaningless on a busy machine. The runs mostly wait, so several run concurrently, the
+ * longest first. The output of each is printed when it ends; any failure fails the command.
  */
 const forms = [
   'prove:mta --faults 3 --longest-stop-ms 1000 --listener-down 5 --skip-waits',
@@ -19,17 +19,17 @@ const forms = [
   'prove:kills --kills 6',
   'prove:network --phase-ms 3000 --skip-waits',
   'prove:receivers --phase-ms 3000 --skip-waits',
-  'prove:crash-points --variants ^one.mail --sample 3',
+  'prove:crash-points --variants ^one.message --sample 3',
   'prove:clock --seconds 8',
   'prove:database --kills 3 --skip-waits',
   'prove:snapshot --seconds 10 --rate 300',
   'prove:neighbours --only c1,m8 --beside-only --rounds 1 --phase-ms 1000 --endpoints 200 --batch-mails 50 --large-mails 5',
 ].map((form) => `${form} --counts-only${isSeeded(form) ? ` --seed ${seed}` : ''}`)
 
-/** Several times as long as the longest takes on a busy machine. */
+/** Several times the duration of the longest run on a busy machine. */
 const timeoutMs = 1_200_000
 
-/** What the parts of a run logged as a warning or worse: the last lines of each. */
+/** The last warnings and errors that each process of a run has logged. */
 function troubleIn(folder: string): string {
   const isTrouble = /"level":"(warn|error|fatal)"|\b(ERROR|FATAL|PANIC):/
   return globSync('*.log', { cwd: folder })
@@ -44,7 +44,7 @@ function troubleIn(folder: string): string {
 
 interface Form {
   title: string
-  /** Where the run leaves the logs of its parts. */
+  /** The folder for the logs of the run's processes. */
   logs: string
 }
 
@@ -52,7 +52,7 @@ interface FailedForm extends Form {
   said: string
 }
 
-/** Returns those that failed, with their logs. */
+/** Returns the failed runs, with their logs. */
 async function prove(titles: readonly string[], atOnce: number): Promise<FailedForm[]> {
   const { logs } = makeResults()
   const runs = titles.map((title) => ({ title, logs: path.join(logs, title.replace(/ .*/, '')) }))

@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 
 const exec = promisify(execFile)
 
-/** A file system of a few MB, in a file. A file that grows fills it; deleting that file frees it. */
+/** A small file system in a file. It is filled by a growing file, and freed by deleting that file. */
 export class SmallDisk {
-  /** Whose it is, is up to whoever uses it. */
+  /** A folder in the file system. The caller sets its owner. */
   readonly directory: string
   readonly #ballast: string
   readonly #mount: string
@@ -27,14 +27,14 @@ export class SmallDisk {
     await exec('chmod', ['755', disk.#home])
     await mkdir(disk.#mount)
     await exec('truncate', ['--size', `${megabytes}M`, image])
-    // Without room that is kept for root, who would not notice that it is full.
+    // Reserves no blocks for root; otherwise root would not notice a full disk.
     await exec('mkfs.ext4', ['-q', '-F', '-m', '0', image])
     await exec('mount', ['-o', 'loop', image, disk.#mount])
     await mkdir(disk.directory)
     return disk
   }
 
-  /** To the last block. */
+  /** Fills the file system to the last block. */
   async fill(): Promise<void> {
     const file = await open(this.#ballast, 'w')
     try {

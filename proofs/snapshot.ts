@@ -10,8 +10,8 @@ import { openTap, type Passing } from './crash-points/tapped-proxy.ts'
 import { countsOnlyOption, reportTimeViolations, say, waitMs } from './run.ts'
 
 /**
- * `npm run prove:snapshot`: a transaction holds an old snapshot, so that PostgreSQL cannot vacuum the queue, while mail
- * passes through it. Claims must not become slower. proofs/README.md lists the criteria.
+ * `npm run prove:snapshot`: a transaction holds an old snapshot, so PostgreSQL cannot vacuum the queue, while messages
+ * pass through it. Claims must not become slower. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -20,7 +20,7 @@ const { values: options } = parseArgs({
     workers: { type: 'string', default: '1' },
     projects: { type: 'string', default: '4' },
     'claim-p99-ms': { type: 'string', default: '50' },
-    /** Mails per second that must have gone through, of those that were to. */
+    /** The minimum throughput, as a share of the requested messages per second. */
     'share-at-least': { type: 'string', default: '0.95' },
     ...countsOnlyOption,
   },
@@ -33,7 +33,7 @@ const tickMs = 100
 const drainMs = waitMs(15_000, isCountsOnly)
 
 interface Claim {
-  /** Since the beginning, and how long it took. */
+  /** The time since the start, and the duration, both in ms. */
   at: number
   ms: number
 }
@@ -61,7 +61,7 @@ try {
     through.port = String(tap.port)
     await postern.start('worker', { environment: { POSTERN_DATABASE_URL: through.href } })
   }
-  say(`${rate} mails a second for ${seconds} s beside an old snapshot`)
+  say(`${rate} messages per second for ${seconds} s with an old snapshot`)
   await holder.query('begin isolation level repeatable read')
   await holder.query('select count(*) from mail.dispatch')
   claims.length = 0
@@ -76,7 +76,7 @@ try {
   for (const tap of taps) await tap.close()
 }
 
-/** From a worker's asking for mail to its having the answer. A worker claims once at a time. */
+/** The duration of each claim. A worker makes one claim at a time. */
 function stopwatch(): (passing: Passing) => boolean {
   let begun = 0
   return ({ text = '', when }) => {
@@ -87,7 +87,7 @@ function stopwatch(): (passing: Passing) => boolean {
   }
 }
 
-/** As many as are due at each tick; a tick that comes late brings what was due meanwhile. */
+/** Inserts the messages due at each tick; a late tick inserts all messages that became due in the meantime. */
 async function feed(
   senders: Awaited<ReturnType<typeof makeSenders>>,
   begin: number,
@@ -103,7 +103,7 @@ async function feed(
       const waiting = await backlog()
       most = Math.max(most, waiting)
       if (tick % 500 === 0)
-        say(`${((performance.now() - begin) / 1000).toFixed(0)} s: ${fed} mails, ${waiting} queued`)
+        say(`${((performance.now() - begin) / 1000).toFixed(0)} s: ${fed} messages, ${waiting} queued`)
     }
     await sleep(tickMs)
   }
@@ -115,7 +115,7 @@ async function backlog(): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-/** How many are left after a while. */
+/** The number of messages left after draining. */
 async function untilEmpty(): Promise<number> {
   const deadline = performance.now() + drainMs
   let left = await backlog()
@@ -153,7 +153,7 @@ async function tell({ fed, fedFor, most, left, begin }: Run): Promise<void> {
   ]
   const all = within(0, Number.POSITIVE_INFINITY)
   say(`\n${await circumstances(looker)};`)
-  say(`${fed} mails in ${fedFor.toFixed(0)} s (${(fed / fedFor).toFixed(0)}/s), ${sent} went through;`)
+  say(`${fed} messages in ${fedFor.toFixed(0)} s (${(fed / fedFor).toFixed(0)}/s), ${sent} processed;`)
   say(
     `longest queue ${most}, left ${left}; the snapshot is ${age} transactions old, ${dead} dead rows in the queue\n`,
   )
@@ -171,17 +171,17 @@ async function tell({ fed, fedFor, most, left, begin }: Run): Promise<void> {
     ...(percentile(all, 0.99) <= goalMs ? [] : [`the 99th percentile of claims is over ${goalMs} ms`]),
     ...(fed / fedFor >= rate * Number(options['share-at-least'])
       ? []
-      : ['the machine did not make as many mails']),
+      : ['the machine could not create as many messages']),
   ]
   const faults = [
-    ...(left === 0 ? [] : [`${left} mails are left`]),
+    ...(left === 0 ? [] : [`${left} messages are left`]),
     ...(Number(sent) === fed ? [] : [`${sent} of ${fed} went through`]),
-    ...(Number(age) > 0 ? [] : ['nobody held a snapshot']),
+    ...(Number(age) > 0 ? [] : ['no transaction held a snapshot']),
     ...(isCountsOnly ? [] : late),
   ]
   if (isCountsOnly) reportTimeViolations(late)
   for (const fault of faults) say(`FAULT: ${fault}`)
-  const held = isCountsOnly ? 'All mail passed through.' : 'Claims stayed within the limit.'
+  const held = isCountsOnly ? 'All messages were processed.' : 'Claims stayed within the limit.'
   say(faults.length === 0 ? held : `${faults.length} kinds of faults.`)
   if (faults.length > 0) process.exitCode = 1
 }

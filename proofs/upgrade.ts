@@ -11,8 +11,9 @@ import { type Daemon, startDaemon } from './failover/daemon.ts'
 import { type FaultReport, prove, type Stage, say, seedOf } from './run.ts'
 
 /**
- * `npm run prove:upgrade`: while mail flows through two API processes behind nginx, two workers and an intake, the
- * database is migrated to the next release, and each process is replaced by one of that release. proofs/README.md lists the criteria.
+ * `npm run prove:upgrade`: with two API processes behind nginx, two workers and an intake under load, the database is
+ * migrated to the next release, and each process is replaced with one from that release. proofs/README.md lists the
+ * criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -27,12 +28,12 @@ const seed = seedOf(options.seed)
 const betweenMs = 500
 const readyMs = 30_000
 
-/** One process of the installation, by the release that it is of. */
+/** One of the installation's processes, with its release. */
 interface Place {
   name: PartName
   part: Part
   environment: Record<string, string>
-  /** Where its API listens. */
+  /** The URL of its API. */
   url?: string
 }
 
@@ -59,7 +60,7 @@ try {
   await rm(home, { recursive: true, force: true })
 }
 
-/** The package as it is built, with a higher version and one migration more for each release. */
+/** Creates copies of the built package, each with a higher version and one more migration than the previous copy. */
 async function makeRelease(number: number): Promise<string> {
   const release = path.join(home, `release-${number}`)
   await cp(path.dirname(builtProgram), release, { recursive: true })
@@ -109,7 +110,7 @@ async function upgradeAgainAndAgain(stage: Stage): Promise<FaultReport> {
   }
 }
 
-/** A second API and a second worker, beside those that every run has. */
+/** Starts a second API and a second worker in addition to the usual processes. */
 async function populate({ parts, postern, start }: Stage): Promise<Place[]> {
   const more = { environment: { POSTERN_HTTP_PORT: String(secondPort) } } satisfies PartOptions
   const known = (name: PartName): Part => {
@@ -127,11 +128,11 @@ async function populate({ parts, postern, start }: Stage): Promise<Place[]> {
   ]
 }
 
-/** A process of the release before must serve on a database that is ahead of it. */
+/** A process from the previous release must stay ready with a newer database schema. */
 async function unready(places: readonly Place[], when: string): Promise<string[]> {
   const apis = places.flatMap(({ url }) => url ?? [])
   const answers = await Promise.all(apis.map((url) => fetch(`${url}/readyz`)))
-  return answers.filter(({ ok }) => !ok).map(({ status, url }) => `${when}: ${url} says ${status}`)
+  return answers.filter(({ ok }) => !ok).map(({ status, url }) => `${when}: ${url} returns ${status}`)
 }
 
 async function untilReady(url: string): Promise<void> {
@@ -139,16 +140,16 @@ async function untilReady(url: string): Promise<void> {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined)
     if (answer?.ok) return
   }
-  throw new Error(`${url} does not become ready`)
+  throw new Error(`${url} did not become ready`)
 }
 
-/** Every migration is there. */
+/** Checks that every migration was applied. */
 async function misses({ query }: Stage): Promise<string[]> {
   const rows = await query(`select from postern.migrations where name like '900%'`)
-  return rows.length === rounds ? [] : [`${rows.length} of ${rounds} migrations are there`]
+  return rows.length === rounds ? [] : [`${rows.length} of ${rounds} migrations were applied`]
 }
 
-/** What runs in the end is the last release. */
+/** Checks that all processes run the last release at the end. */
 async function stale(places: readonly Place[], program: string): Promise<string[]> {
   const running = await Promise.all(
     places.map(async ({ name, part }) => ({
@@ -161,7 +162,7 @@ async function stale(places: readonly Place[], program: string): Promise<string[
   )
 }
 
-/** As docs/operations/upgrade.md has it. */
+/** The configuration in docs/operations/upgrade.md. */
 async function startNginx(ports: readonly number[]): Promise<Daemon> {
   const nginxHome = path.join(home, 'nginx')
   await mkdir(nginxHome)

@@ -8,21 +8,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { writeCertificate } from '../server/src/testing/peers/certificate.ts'
 import { FaultyProxy } from '../server/src/testing/peers/faulty-proxy.ts'
 
-/** Customers' receivers: one HTTPS server, reached directly and through a proxy that injects faults. */
+/** Customers' webhook receivers: one HTTPS server, reached directly and through a proxy that injects faults. */
 export interface HookReceiver {
-  /** Addresses begin so. The path says which endpoint it is. */
+  /** The prefix of the endpoints' URLs. The path identifies the endpoint. */
   good: string
   bad: string
   line: FaultyProxy
-  /** Whoever comes by a path that begins so waits that long for an answer. */
+  /** Delays responses to requests whose path has this prefix. */
   slowDown(prefix: string, ms: number): void
-  /** Requests to paths with this prefix are answered after `release`. */
+  /** Withholds responses to requests whose path has this prefix until `release`. */
   hold(prefix: string): void
   release(): void
-  /** Paths at which a request waits for that, how many requests do, and how many were ever given up by who made them. */
+  /**
+   * The number of paths with pending requests, the number of pending requests, and the number that the client gave up
+   * on.
+   */
   held(): { paths: number; pending: number; givenUp: number }
   taken: Taken[]
-  /** Of every part of Postern: so that it calls what is here. */
+  /** Settings with which Postern accepts this receiver. */
   settings: Record<string, string>
   close(): Promise<void>
 }
@@ -30,7 +33,7 @@ export interface HookReceiver {
 export interface Taken {
   path: string
   eventId: string
-  /** In ms, by the clock of this machine. */
+  /** Time in ms, by this machine's clock. */
   at: number
 }
 

@@ -6,10 +6,10 @@ import { pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
 
 /**
- * A process loads 2,400 modules, 2,000 of them from a dozen packages, and a run of all tests starts some 700 processes.
- * Resolving the modules takes longer than most tests: 2.4 s of a core, of which 1.3 s are saved by bundling each of these
- * packages into a few files before a run. The code and its order are unchanged; only module resolution differs, and only in
- * tests.
+ * A process loads 2,400 modules, 2,000 of them from a dozen packages, and a run of all tests starts about 700
+ * processes. Resolving the modules takes longer than most tests: 2.4 s of CPU time. Bundling each of these packages
+ * into a few files before a run saves 1.3 s of that time. The code and its order are unchanged; only module resolution
+ * differs, and only in tests.
  */
 const gathered = [
   '@fastify/swagger',
@@ -33,14 +33,14 @@ const gathered = [
 ]
 
 const root = path.resolve(import.meta.dirname, '..')
-/** Below the server, so that what it would find is found. */
+/** Below the server folder, so modules resolve as they do there. */
 const home = path.join(root, 'server/node_modules/.cache')
 
-/** Bundles the packages unless these versions are bundled already. Returns the option of Node.js that uses the bundles. */
+/** Bundles the packages unless these versions are already bundled. Returns the Node.js option that uses the bundles. */
 export async function bundlePackages(): Promise<string> {
   const lock = await readFile(path.join(root, 'package-lock.json'))
   const own = await readFile(import.meta.filename)
-  // It contains absolute paths: a copied working copy creates its own.
+  // The bundle contains absolute paths, so a copy of the working copy must create its own bundle.
   const digest = createHash('sha256').update(root).update(lock).update(own).digest('hex').slice(0, 16)
   const folder = path.join(home, `gathered-${digest}`)
   const hooks = path.join(folder, 'hooks.mjs')
@@ -49,7 +49,7 @@ export async function bundlePackages(): Promise<string> {
 }
 
 async function gather(folder: string): Promise<void> {
-  // Under another name until it is whole: two runs may begin at once.
+  // The bundle has a temporary name until it is complete, because two runs can start at the same time.
   const making = `${folder}-${process.pid}`
   await mkdir(path.join(making, 'entries'), { recursive: true })
   const input: Record<string, string> = {}
@@ -76,14 +76,14 @@ async function gather(folder: string): Promise<void> {
   await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }))
 }
 
-/** What a module there finds under a name. */
+/** The export names of a package. */
 async function namesIn(name: string, folder: string): Promise<string[]> {
   const probe = path.join(folder, `${gathered.indexOf(name)}-probe.mjs`)
   await writeFile(probe, `export * as all from '${name}'\n`)
   return Object.keys((await import(probe)).all)
 }
 
-/** Node tells the names in a CommonJS module, a bundler does not. */
+/** Node.js detects the named exports of a CommonJS module; the bundler does not. */
 function entryOf(name: string, names: string[]): string {
   if (!names.includes('module.exports')) {
     const byDefault = names.includes('default') ? `export { default } from '${name}'\n` : ''

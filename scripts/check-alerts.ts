@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+// Loads every module that registers a metric.
+import '../server/src/bin/serve.ts'
 import { registry, watchProcess } from '../server/src/platform/telemetry/metrics.ts'
 
 /**
- * Checks the alert rules: promtool accepts them, each has a test in which it fires and one in which it is silent, every
- * metric in them is exported by the program, and each has a section in the docs.
+ * Checks the alert rules: promtool accepts them, every rule has one test in which it fires and one in which it does
+ * not, the program exports every metric that the rules use, and every rule has a section in the docs.
  */
 const folder = 'deploy/prometheus'
 const page = 'docs/operations/alerts.md'
@@ -31,7 +33,8 @@ for (const alert of alerts) {
     problems.push(`the runbook_url of ${alert} is not its section of ${page}`)
 }
 for (const section of sections) {
-  if (!alerts.includes(section)) problems.push(`${page} has a section ${section}, but there is no such alert`)
+  if (!alerts.includes(section))
+    problems.push(`${page} has a section ${section}, but that alert does not exist`)
 }
 
 watchProcess('check')

@@ -5,9 +5,9 @@ import path from 'node:path'
 import { cruise, type ICruiseResult, type IFlattenedRuleSet } from 'dependency-cruiser'
 
 /**
- * Import boundaries (.dependency-cruiser.json), and a proof that the rules work: one forbidden import per rule is planted
- * in a copy of the tree, and each must be refused. A cruiser that reads no module finds no violation either, so the number
- * of modules is checked, too.
+ * Checks the import boundaries (.dependency-cruiser.json), and that the rules work: one forbidden import per rule is
+ * planted in a copy of the tree, and each must be reported. If dependency-cruiser read no modules, it would find no
+ * violations, so the number of modules is also checked.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const config = JSON.parse(await readFile(path.join(root, '.dependency-cruiser.json'), 'utf8'))

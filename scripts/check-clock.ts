@@ -3,13 +3,13 @@ import path from 'node:path'
 import { clockProperties, findComparisons, readSource } from './clock/comparisons.ts'
 
 /**
- * Nothing that CI runs asserts a duration: such an assertion fails on a busy machine without a defect. The check refuses
- * comparisons of two clock readings in tests and their support (clock/comparisons.ts), and options of the short fault runs
- * that bound a time, a ratio or a percentile.
+ * Nothing in CI asserts a duration, because on a busy machine such an assertion fails even without a defect. This check
+ * rejects comparisons of two clock readings in tests and their support code (clock/comparisons.ts), and options that
+ * limit a duration, a ratio or a percentile in the short fault runs.
  */
 const root = path.resolve(import.meta.dirname, '..')
 
-/** Exceptions, with their reason. */
+/** Exceptions, each with its reason. */
 const exceptions: Record<string, string> = {
   'server/src/testing/harness/waiting.ts': 'the one helper that waits with a limit',
   'server/src/testing/harness/parser-timing.ts':
@@ -43,8 +43,9 @@ for (const [option] of read(shortForms).matchAll(bounding))
     `${shortForms}: ${option} bounds a time or a ratio; a short form's exit code depends on counts alone`,
   )
 
-process.stdout.write(`${files.length} files of tests read.\n`)
+process.stdout.write(`${files.length} test files checked.\n`)
 for (const file of Object.keys(exceptions))
-  if (!globSync(file, { cwd: root }).length) problems.push(`${file} is an exception and does not exist`)
+  if (!globSync(file, { cwd: root }).length)
+    problems.push(`${file} is listed as an exception but does not exist`)
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1

@@ -7,38 +7,41 @@ import { validate } from 'dockerfile-utils'
 import { parse } from 'yaml'
 
 /**
- * Checks deploy/ with the programs that read it: systemd, Postfix, the schema of compose files, and Caddy if it is
- * installed. The tests run nginx with its file. Some rules are our own.
+ * Checks deploy/ with the programs that use it: systemd, Postfix, the compose file schema, and Caddy if it is
+ * installed. The nginx configuration is covered by the tests, which run nginx with it. Some rules are specific to this
+ * project.
  */
 process.chdir(path.resolve(import.meta.dirname, '..'))
 
-/** The exposure level of `systemd-analyze security`, from 0 to 10. */
+/** The exposure level reported by `systemd-analyze security`, from 0 to 10. */
 const mostExposure = 2
 const problems: string[] = []
 const read = (file: string): string => readFileSync(file, 'utf8')
 
-function run(command: string, ...args: string[]): { status: number | null; told: string } {
+function run(command: string, ...args: string[]): { status: number | null; output: string } {
   const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
-  return { status, told: error ? error.message : `${stdout}${stderr}`.trim() }
+  return { status, output: error ? error.message : `${stdout}${stderr}`.trim() }
 }
 
 function checkUnits(): void {
   const units = globSync('deploy/systemd/*.service').sort()
   const verified = run('systemd-analyze', 'verify', ...units.map((unit) => `./${unit}`))
-  if (verified.status !== 0 || verified.told !== '') problems.push(`systemd-analyze verify: ${verified.told}`)
-  const common = new Set(units.map((unit) => read(unit).match(/^# --- The same.*(?=^# --- Its own)/ms)?.[0]))
-  if (common.size !== 1) problems.push('deploy/systemd: the common part of the units differs')
+  if (verified.status !== 0 || verified.output !== '')
+    problems.push(`systemd-analyze verify: ${verified.output}`)
+  const common = new Set(units.map((unit) => read(unit).match(/^# --- Common.*(?=^# --- Specific)/ms)?.[0]))
+  if (common.size !== 1 || common.has(undefined))
+    problems.push('deploy/systemd: the common part of the units differs or is missing')
   for (const unit of units) {
-    const { told } = run('systemd-analyze', 'security', '--offline=yes', '--no-pager', `./${unit}`)
-    const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(told)?.[1] ?? Number.NaN)
+    const { output } = run('systemd-analyze', 'security', '--offline=yes', '--no-pager', `./${unit}`)
+    const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(output)?.[1] ?? Number.NaN)
     if (!(exposure <= mostExposure)) problems.push(`${unit}: exposure ${exposure}, more than ${mostExposure}`)
   }
 }
 
 function checkPostfix(): void {
-  const { status, told } = run('/usr/sbin/postconf', '-c', 'deploy/postfix', '-n')
-  if (status !== 0) problems.push(`postconf: ${told}`)
-  for (const line of told.split('\n').filter((one) => /warning|error/.test(one) && !/^\w+ = /.test(one)))
+  const { status, output } = run('/usr/sbin/postconf', '-c', 'deploy/postfix', '-n')
+  if (status !== 0) problems.push(`postconf: ${output}`)
+  for (const line of output.split('\n').filter((one) => /warning|error/.test(one) && !/^\w+ = /.test(one)))
     problems.push(line)
 }
 
@@ -49,10 +52,11 @@ function checkDockerfile(file: string, { mayBeRoot }: { mayBeRoot: boolean }): v
   const argumentsOf = (keyword: string) =>
     instructions.filter((one) => one.getKeyword() === keyword).map((one) => one.getArgumentsContent() ?? '')
   for (const base of argumentsOf('FROM'))
-    if (!/^\S+:\d+\.\d+\S*( AS \w+)?$/.test(base)) problems.push(`${file}: "${base}" names no exact version`)
+    if (!/^\S+:\d+\.\d+\S*( AS \w+)?$/.test(base))
+      problems.push(`${file}: "${base}" does not specify an exact version`)
   if (!mayBeRoot && !/^[1-9]\d*:[1-9]\d*$/.test(argumentsOf('USER').at(-1) ?? ''))
-    problems.push(`${file}: it must run as a numeric user other than root`)
-  if (argumentsOf('HEALTHCHECK').length !== 1) problems.push(`${file}: it needs one HEALTHCHECK`)
+    problems.push(`${file}: must run as a numeric user other than root`)
+  if (argumentsOf('HEALTHCHECK').length !== 1) problems.push(`${file}: needs exactly one HEALTHCHECK`)
   if (!argumentsOf('ENTRYPOINT').at(-1)?.startsWith('['))
     problems.push(`${file}: the exec form is required, so that signals reach the program`)
 }
@@ -87,7 +91,7 @@ function checkCompose(file: string): void {
   }
 }
 
-/** Patroni and etcd require certificates of the cluster. */
+/** Patroni and etcd must require cluster certificates. */
 function checkPatroni(): void {
   const folder = 'deploy/patroni'
   const etcd = read(`${folder}/etcd.env`)
@@ -96,7 +100,7 @@ function checkPatroni(): void {
     if (!etcd.includes(`\n${setting}=true\n`)) problems.push(`${folder}/etcd.env: ${setting} is not true`)
   const { restapi, etcd3 } = parse(read(`${folder}/patroni.yml`)) as Record<string, Record<string, string>>
   if (restapi?.['verify_client'] !== 'required' || !restapi['certfile'])
-    problems.push(`${folder}/patroni.yml: the REST API answers without a certificate`)
+    problems.push(`${folder}/patroni.yml: the REST API accepts clients without a certificate`)
   if (etcd3?.['protocol'] !== 'https') problems.push(`${folder}/patroni.yml: etcd is contacted without TLS`)
   if (!/^PATRONI_RESTAPI_PASSWORD=/m.test(read(`${folder}/node.env`)))
     problems.push(`${folder}/node.env: the REST API has no password`)
@@ -106,9 +110,9 @@ function checkPatroni(): void {
 
 function checkCaddy(): void {
   const file = 'deploy/caddy/Caddyfile'
-  const { status, told } = run('caddy', 'validate', '--adapter', 'caddyfile', '--config', file)
+  const { status, output } = run('caddy', 'validate', '--adapter', 'caddyfile', '--config', file)
   if (status === null) process.stdout.write(`Caddy is not installed: ${file} was not checked.\n`)
-  else if (status !== 0) problems.push(`${file}: ${told}`)
+  else if (status !== 0) problems.push(`${file}: ${output}`)
 }
 
 checkUnits()

@@ -5,10 +5,11 @@ import { checkCompatibility } from './migrations/compatibility.ts'
 import { contractFaults, releasesIn } from './migrations/contract.ts'
 
 /**
- * Migrations expand, and contract a release later (docs/operations/upgrade.md): each file after those of the first release
- * is applied to a private PostgreSQL, and refused if it is incompatible with the previous release of the program.
+ * Migrations expand first and contract one release later (docs/operations/upgrade.md). Each file added after the first
+ * release is applied to a private PostgreSQL, and rejected if it is incompatible with the program's previous release.
  *
- * Nothing is released yet: until 0.1.0, files may change and drop. Then this is the number of its last file.
+ * Nothing has been released yet: until 0.1.0, files can be changed and removed. After that release, this is the number
+ * of its last file.
  */
 const firstRelease = Number.POSITIVE_INFINITY
 
@@ -17,16 +18,16 @@ const folder = new URL('server/migrations/', root)
 const numberOf = (file: string): number => Number.parseInt(file, 10)
 
 const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
-const judged = files.filter((file) => numberOf(file) > firstRelease)
+const checked = files.filter((file) => numberOf(file) > firstRelease)
 const released = releasesIn(await readFile(new URL('CHANGELOG.md', root), 'utf8'))
-const faults = judged.length === 0 ? [] : await judgeAll()
+const faults = checked.length === 0 ? [] : await checkAll()
 for (const fault of faults) process.stderr.write(`${fault}\n`)
 process.stdout.write(
-  `${files.length - judged.length} files belong to the first release, ${judged.length} later ones were checked.\n`,
+  `${files.length - checked.length} files belong to the first release, ${checked.length} later ones were checked.\n`,
 )
 process.exitCode = faults.length === 0 ? 0 : 1
 
-async function judgeAll(): Promise<string[]> {
+async function checkAll(): Promise<string[]> {
   const cluster = await startCluster()
   const client = new pg.Client({ connectionString: cluster.url })
   try {
@@ -34,7 +35,7 @@ async function judgeAll(): Promise<string[]> {
     await client.query(await readFile(new URL('server/roles.sql', root), 'utf8'))
     await client.query('grant create on database postgres to postern_owner')
     await client.query('set role postern_owner; set search_path = pg_catalog; create schema postern')
-    // Which the migrations find, as node-pg-migrate makes it.
+    // The table that node-pg-migrate creates, which the migrations expect.
     await client.query(
       'create table postern.migrations (id serial primary key, name varchar(255), run_on timestamp)',
     )

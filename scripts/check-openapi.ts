@@ -3,8 +3,8 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import type { OpenapiDocument, Operation } from '../server/src/http/openapi.ts'
 
 /**
- * Lints openapi/postern.v1.json with Redocly's strict rules and our own. To prove that the rules work, a fault is planted in
- * a copy of the document for each rule, and every one must be found by the rule it breaks.
+ * Lints openapi/postern.v1.json with Redocly's strict rules and custom rules. To prove that the rules work, a fault is
+ * planted in a copy of the document for each rule, and the rule must find it.
  */
 interface Fault {
   rule: string
@@ -28,15 +28,15 @@ const config = await createConfig({
     'parameter-description': 'error',
     'path-params-defined': 'error',
     'request-mime-type': json,
-    // The export of the audit is a stream of lines.
+    // The audit export is a stream of lines.
     'response-mime-type': { ...json, allowedValues: ['application/json', 'application/x-ndjson'] },
     'spec-strict-refs': 'error',
-    // Ours are stricter where a caller can do something wrong, and silent where none can.
+    // The custom rules are stricter where a caller can make a mistake, and do not apply where no mistake is possible.
     'operation-4xx-response': 'off',
   },
 })
 
-/** What every mutation of administrators and customers can end with; those that bring their own handling can do with less. */
+/** The responses that every administrative and customer mutation has; custom operations can have fewer. */
 const mutationErrors = [400, 401, 403, 404, 409, 422, 429, 500]
 
 const controlNouns =
@@ -116,13 +116,13 @@ function defaultsAsExamples<T>(value: T, isMap = false): T {
 interface Planted {
   fault: string
   rule: string
-  /** `edit` at the beginning stands for an administrative edit, `body` for the media type of its body. */
+  /** A leading `edit` refers to an administrative edit, and a leading `body` to the media type of that edit's body. */
   at: string[]
-  /** Absent: what is there is taken away. */
+  /** If absent, the existing value is removed. */
   becomes?(edit: NamedOperation): unknown
 }
 
-/** One fault for each rule of ours, and for those of Redocly's that we would miss most. */
+/** One fault for each custom rule and for the most important Redocly rules. */
 const planted: Planted[] = [
   { fault: 'a mutation without 409', rule: 'mutation-errors', at: ['edit', 'responses', '409'] },
   { fault: 'If-Match without 412', rule: 'mutation-errors', at: ['edit', 'responses', '412'] },

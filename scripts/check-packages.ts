@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/** Exact versions, known licences, and a lock file without download addresses. */
+/** Checks for exact versions, known licences, and a lock file without download URLs. */
 const allowedLicences = new Set([
   'MIT',
   'MIT-0',
@@ -19,7 +19,7 @@ const allowedLicences = new Set([
   '(MIT OR CC0-1.0)',
 ])
 
-/** Weak copyleft: acceptable for build and test tools, which we do not distribute. */
+/** Weak copyleft: acceptable for build and test tools, which are not distributed. */
 const allowedForTools = new Set(['MPL-2.0'])
 
 interface Manifest {
@@ -54,7 +54,7 @@ const installed = Object.entries(packages).filter(
 for (const [path, { license = '', resolved, dev }] of installed) {
   if (!allowedLicences.has(license) && !(dev && allowedForTools.has(license)))
     problems.push(`${path}: licence ${license || 'unknown'} is not on the list`)
-  if (resolved?.startsWith('http')) problems.push(`${path}: the lock file names a download address`)
+  if (resolved?.startsWith('http')) problems.push(`${path}: the lock file contains a download URL`)
 }
 
 process.stdout.write(`${installed.length} packages checked.\n`)

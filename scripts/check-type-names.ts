@@ -2,11 +2,11 @@ import { glob, readFile } from 'node:fs/promises'
 import path from 'node:path'
 
 /**
- * One name, one type: no two exported types of server/src that are imported outside their folders share a name. A
- * re-export is the type that it re-exports, so it may repeat the name. Tests and what only tests use are left out.
- * The formatter gives every import and export one form, so that they can be read line by line.
+ * One name, one type: among the exported types in server/src that are imported outside their own folders, no two may
+ * share a name. A re-export may repeat the name, because it is the same type. Tests and test support are excluded. The
+ * formatter normalises imports and exports, so they can be read line by line.
  *
- * A check that reads nothing finds nothing, so two types with one name are planted, and must be found.
+ * To prove that the check reads the files, two types with the same name are planted and must be found.
  */
 const root = path.resolve(import.meta.dirname, '..', 'server', 'src')
 
@@ -16,10 +16,10 @@ interface Export {
 }
 
 interface Module {
-  /** Exported types, interfaces and classes that are declared here. */
+  /** Exported types, interfaces and classes declared in this file. */
   declares: Set<string>
   imports: Export[]
-  /** By the exported name, what another module exports. */
+  /** Re-exports by exported name. */
   reexports: Map<string, Export>
 }
 
@@ -27,7 +27,7 @@ const declaration = /^export (?:abstract )?(?:interface|type|class) (\w+)/gm
 const imported = /^import (?:type )?\{([^}]*)\} from '(\.[^']*)'/gm
 const exported = /^export (?:type )?\{([^}]*)\}(?: from '(\.[^']*)')?/gm
 
-/** `a, type B, C as D` → the name elsewhere, and the name here. */
+/** Parses `a, type B, C as D` into pairs of the original and the local name. */
 const namesIn = (list: string): [name: string, alias: string][] =>
   list
     .split(',')
@@ -62,7 +62,9 @@ function declarationOf(modules: ReadonlyMap<string, Module>, { name, file }: Exp
   return target && declarationOf(modules, target)
 }
 
-/** Names of several types, each with the files that declare one that another folder imports. */
+/**
+ * Names shared by several types, each with the files that declare them. Only types imported from another folder count.
+ */
 function clashesIn(texts: ReadonlyMap<string, string>): [name: string, files: string[]][] {
   const modules = new Map([...texts].map(([file, text]) => [file, moduleOf(file, text)]))
   const shared = new Map<string, Set<string>>()
@@ -82,7 +84,7 @@ for await (const file of glob('**/*.ts', { cwd: root })) {
   texts.set(file, await readFile(path.join(root, file), 'utf8'))
 }
 
-/** One of the two is imported by way of a re-export, the other under another name. */
+/** One of the two is imported through a re-export, the other under an alias. */
 const planted = new Map([
   ['planted/one/one.ts', 'export interface Planted { one: 1 }'],
   ['planted/one/again.ts', "import type { Planted } from './one.ts'\nexport type { Planted }"],

@@ -4,9 +4,9 @@ import { parseAst } from 'rolldown/parseAst'
 
 /**
  * Keeps a short list of phrases out of text that users read: SMTP replies, the command line, API messages, logs, the
- * console, the OpenAPI document, alerts and the documentation. Comments, tests and SQL are not checked, nor is inline code
- * in Markdown. A check that reads nothing finds nothing, so the script also fails unless it finds a phrase planted into
- * each kind of text and accepts correct sentences that resemble one.
+ * console, the OpenAPI document, alerts and the documentation. Comments, tests, SQL and inline code in Markdown are not
+ * checked. To prove that the check works, the script also fails unless it finds a phrase planted in each kind of text
+ * and accepts similar sentences that are correct.
  */
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -32,7 +32,7 @@ const phrases: Phrase[] = [
   { name: 'come again', pattern: /\bcom(?:e|es|ing)\s+again\b/gi, planted: 'Not now; come again' },
   { name: 'in vain', pattern: /\bin\s+vain\b/gi, planted: 'It was tried in vain.' },
   {
-    // "There is no x", "the default is no limit" and "is no longer" are right; "x is no time" is not.
+    // "There is no x", "the default is no limit" and "is no longer" are correct; "x is no time" is not.
     name: 'is no (is not a)',
     pattern:
       /(?<!\bthere\s+)(?<!\bdefault\s+)\b(?:is|are|was|were)\s+no\s+(?!longer\b|more\b|less\b|later\b|earlier\b|fewer\b|better\b|one\b)[a-z]/gi,
@@ -53,7 +53,7 @@ const accepted = [
 interface Kind {
   name: string
   files: string[]
-  /** Fewer strings or paragraphs than this mean that the files were not read. */
+  /** If fewer strings or paragraphs than this are found, the files were not read. */
   atLeast: number
   planted: { file: string; text: (sentence: string) => string }
 }
@@ -163,7 +163,7 @@ function missedPlants(): string[] {
   )
 }
 
-/** How many of the other phrases a planted sentence contains. */
+/** The number of phrases in a planted sentence besides the intended one. */
 function overlaps(sentence: string, phrase: string): number {
   return phrasesIn({ text: sentence, line: 1 }).filter((hit) => hit.phrase !== phrase).length
 }
@@ -195,7 +195,7 @@ function textsOf(file: string, content: string): Text[] {
   return [{ text, line: 1 }]
 }
 
-/** Offsets stay as they are. */
+/** Preserves offsets. */
 function withoutInlineCode(page: string): string {
   return page.replace(/`[^`\n]+`/g, (code) => '`'.repeat(code.length))
 }

@@ -1,6 +1,6 @@
 import { runParallel } from './run-parallel.ts'
 
-/** `npm run check`: all static checks. All steps run; any failure fails. */
+/** `npm run check`: runs all static checks. All steps run, and any failure fails the command. */
 const steps: [what: string, command: string, ...args: string[]][] = [
   ['format and lint', 'node_modules/.bin/biome', 'ci', '.'],
   ['types', 'node_modules/.bin/tsc', '--project', '.'],

@@ -5,15 +5,16 @@ import path from 'node:path'
 import { makeDebian } from '../proofs/install/machine.ts'
 
 /**
- * `npm run ci:clean`: runs `.ci/run` on the last commit, in a Debian 12 with only its essential packages, Node.js and npm. A
- * manually installed program cannot hide a missing step. Of this machine it uses the repository and the access to package
- * mirrors: addresses, name servers, certificates. It needs root and mmdebstrap.
+ * `npm run ci:clean`: runs `.ci/run` for the last commit in a minimal Debian 12 system (essential packages, Node.js
+ * and npm only), so a manually installed program cannot hide a missing step. It uses this machine's repository and its
+ * configuration for accessing package mirrors: addresses, name servers and certificates. It requires root and
+ * mmdebstrap.
  *
- * The new root has its own process ids, mounts and shared memory, so nothing of a run is left behind.
+ * The new root has its own process ids, mounts and shared memory, so a run leaves nothing behind.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const image = path.join(root, 'node_modules/.cache/debian-12-minimal.tar')
-/** Older than Postern needs, so that `.ci/run` has to install its own. */
+/** Older than the version that Postern requires, so that `.ci/run` has to install a newer one. */
 const nodeVersion = '20.20.2'
 const npmVersion = '10.9.9'
 
@@ -21,7 +22,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 const run = (program: string, ...args: string[]): void =>
   void execFileSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
 
-/** Everything about mirrors that this machine knows. */
+/** This machine's package mirror configuration. */
 function connectToMirrors(home: string): void {
   const copied = ['/etc/resolv.conf', '/etc/apt/sources.list', '/etc/apt/sources.list.d/debian.sources']
   const certificates = '/etc/ssl/certs/ca-certificates.crt'
@@ -32,7 +33,7 @@ function connectToMirrors(home: string): void {
   writeFileSync(path.join(home, 'root/.npmrc'), `registry=${registry}\ncafile=${certificates}\n`)
 }
 
-/** From the registry, unpacked into /usr/local as the archive of nodejs.org is. */
+/** Downloaded from the registry and unpacked into /usr/local, like the nodejs.org archive. */
 function installNode(home: string): void {
   const local = path.join(home, 'usr/local')
   for (const [name, version, target] of [
@@ -52,11 +53,11 @@ function installNode(home: string): void {
   run('chmod', 'a+x', path.join(local, 'lib/node_modules/npm/bin/npm-cli.js'))
 }
 
-/** Runs in mounts and process ids of its own, which `unshare` has made. */
+/** Runs in the mount and process namespaces created by `unshare`. */
 const inside = `
 set -eu
 mount --make-rprivate /
-# A mount of its own: a fault run makes mounts in there, which takes a root that is one.
+# The root must be a mount point, because fault runs create mounts in it.
 mount --bind "$1" "$1"
 mount --rbind /dev "$1/dev"
 mount -t tmpfs tmpfs "$1/dev/shm"

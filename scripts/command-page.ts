@@ -17,20 +17,20 @@ export function commandPage(): string {
 
 <!-- Generated from server/src/bin/manual.ts by \`npm run generate\`. -->
 
-\`postern --help\` lists every command, and \`postern <command> --help\` prints what this page says about one. All commands
-read the same [configuration](configuration.md), from the environment or from a file. On a machine that was
-[installed](../guide/install.md) with systemd, run this as root:
+\`postern --help\` lists all commands, and \`postern <command> --help\` prints the section of this page about one command. All
+commands read the same [configuration](configuration.md), from the environment or from a file. On a machine that was
+[installed](../guide/install.md) with systemd, run commands like this, as root:
 
-<!-- not run: needs a machine that was installed; proofs/install.ts runs the like of it -->
+<!-- not run: needs an installed machine; proofs/install.ts runs similar commands -->
 \`\`\`
 runuser -u postern -- postern --settings /etc/postern/postern.env doctor
 \`\`\`
 
-- **\`--json\`** prints one JSON document on standard output, for programs. Without it the text is for people, and may
-  change between versions.
+- \`--json\` prints one JSON document to standard output, for programs. Without it, the output is for people and can change
+  between versions.
 - Results go to standard output; errors and progress go to standard error.
 - Long commands (\`migrate\`, \`secrets rewrap\`, \`audit verify\`, \`audit export\`) show their progress on a terminal.
-- Colours are used on a terminal only, and never if \`NO_COLOR\` is set.
+- Output is coloured only on a terminal, and never if \`NO_COLOR\` is set.
 
 ## Exit codes
 
@@ -38,13 +38,14 @@ runuser -u postern -- postern --settings /etc/postern/postern.env doctor
 |---|---|
 ${commonExits.map(({ code, about }) => `| ${code} | ${about} |`).join('\n')}
 
-A serving process (\`all\`, \`api\`, \`worker\`, \`intake\`, \`signer\`) exits with 0 when it stopped cleanly on a signal, and with 1
-when it could not finish within \`POSTERN_STOP_GRACE_SECONDS\`.
+A long-running process (\`all\`, \`api\`, \`worker\`, \`intake\`, \`signer\`) exits with 0 after a clean shutdown, and with 1 if it
+could not finish its work within \`POSTERN_STOP_GRACE_SECONDS\`.
 
 ${commands.join('\n')}`
 }
 
-const notRun = '<!-- not run: a form; server/src/bin/manual.test.ts compares it with what --help prints -->'
+const notRun =
+  '<!-- not run: a synopsis; server/src/bin/manual.test.ts compares it with the output of --help -->'
 
 function commandText(name: string, { summary, verbs }: Manual): string {
   const forms = Object.entries(verbs).map(([verb, form]) =>
@@ -62,7 +63,7 @@ function optionTable(options: Record<string, Option>): string[] {
     ([name, { value, about }]) =>
       `| \`--${name}${value ? ` ${value}` : ''}\` | ${about.replaceAll('|', '\\|')} |`,
   )
-  return rows.length === 0 ? [] : ['| option | |', '|---|---|', ...rows, '']
+  return rows.length === 0 ? [] : ['| option | meaning |', '|---|---|', ...rows, '']
 }
 
 const ownExits = ({ exits: names = [] }: Verb): string[] =>

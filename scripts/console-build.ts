@@ -7,7 +7,7 @@ const root = path.resolve(import.meta.dirname, '..')
 const source = path.join(root, 'console')
 const built = path.join(root, 'server/console/index.html')
 
-/** The console was never built, or something of it has changed since. */
+/** Whether the console has never been built or its sources have changed since. */
 export const isConsoleStale = (): boolean =>
   isStale(
     built,

@@ -1,8 +1,8 @@
 /**
- * The console's view of the interface: types of every operation that an administrator's browser calls, by its id, made
- * from the OpenAPI document. Ours, because the well-kept generators need the programming interface of TypeScript 5,
- * which TypeScript 7 no longer has, and because what the console wants is smaller: one name for one operation, and the
- * answer of a preview apart from the answer of the act.
+ * Generates the console's API client from the OpenAPI document: the types of every operation that the console calls,
+ * keyed by operation id. The existing generators need the TypeScript 5 API, which TypeScript 7 no longer provides, and
+ * the console's needs are simpler: one name per operation, and separate types for the responses of a preview and of the
+ * operation itself.
  */
 interface Schema {
   $ref?: string
@@ -80,7 +80,7 @@ function operationType({ operationId, summary, parameters = [], requestBody, res
   }`
 }
 
-/** Those that the operations name, and those that these name in turn. */
+/** The schemas referenced by the operations, directly or indirectly. */
 function schemasIn(text: string, schemas: Record<string, Schema>): [name: string, schema: Schema][] {
   const found = new Set<string>(['Preview'])
   const visit = (part: string): void => {

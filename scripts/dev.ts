@@ -17,17 +17,16 @@ import { seedDemoData } from './demo/data.ts'
 import { makeDemoSender, type Sender } from './demo/sender.ts'
 
 /**
- * `npm run dev`: a Postern to try things on. Uses POSTERN_DATABASE_URL if it is set, else a PostgreSQL of its own
- * under .dev/; migrates; the first time makes an administrator and demo data; serves on 127.0.0.1 with a worker beside
- * it (`postern all`) and a mail server that keeps what is sent (testing/peers/dev-sink.ts), and starts anew when a file changes.
- * The console is built where it is missing or older than its source.
- * Given arguments, they are a command for the one that runs: `npm run dev code` prints the code that the
- * administrator's authenticator shows, `npm run dev token` an access token, `npm run dev -- audit verify` is
- * `postern audit verify` in its environment.
+ * `npm run dev`: starts Postern for development. Uses POSTERN_DATABASE_URL if set, otherwise its own PostgreSQL under
+ * .dev/. Applies migrations and, the first time, creates an administrator and demo data. Serves on 127.0.0.1 with a
+ * worker (`postern all`) and a mail server that stores all mail (testing/peers/dev-sink.ts), and restarts when a file
+ * changes. The console is built if it is missing or outdated. With arguments, runs a command for the running instance:
+ * `npm run dev code` prints the administrator's current TOTP code, `npm run dev token` an access token, and `npm run
+ * dev -- audit verify` runs `postern audit verify` in its environment.
  *
- * Of the environment's POSTERN_ variables only the two database addresses, the port, the resolvers and POSTERN_DEV_FOLDER
- * (instead of .dev/) are used. Without POSTERN_DNS_SERVERS the system's are asked, which know nothing of the demo's
- * domains: they stay pending.
+ * Of the POSTERN_ environment variables only the two database URLs, the port, the resolvers and POSTERN_DEV_FOLDER
+ * (instead of .dev/) are used. Without POSTERN_DNS_SERVERS the system's resolvers are used. They have no records for
+ * the demo domains, so the domains stay pending.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const program = path.join(root, 'server/src/bin/postern.js')
@@ -36,15 +35,15 @@ const port = portOf(process.env['POSTERN_HTTP_PORT'] || '8080')
 const url = `http://127.0.0.1:${port}`
 const givenDatabase = process.env['POSTERN_DATABASE_URL'] || undefined
 
-// What is remembered belongs to one database.
+// The stored state belongs to a single database.
 const home = path.resolve(process.env['POSTERN_DEV_FOLDER'] || path.join(root, '.dev'))
 const state = path.join(home, givenDatabase ? `database-${digest(givenDatabase)}` : 'own')
-/** Of the one that runs: its process, and the settings that its commands need. */
+/** The process id of the running instance, and the settings for its commands. */
 const runningFile = path.join(home, 'running.json')
 
 interface Running {
   pid: number
-  /** Where its administrator's credentials are. */
+  /** The folder with the administrator's credentials. */
   state: string
   settings: Record<string, string>
 }
@@ -70,7 +69,9 @@ try {
 async function develop(): Promise<void> {
   const other = await running()
   if (other)
-    throw new Failed(`Another \`npm run dev\` of this folder runs, process ${other.pid}. Stop it first.`)
+    throw new Failed(
+      `Another \`npm run dev\` is running in this folder (process ${other.pid}). Stop it first.`,
+    )
   await requireFreePort()
   if (givenDatabase) await refuseForeign(givenDatabase)
   await mkdir(state, { recursive: true })
@@ -89,7 +90,7 @@ async function develop(): Promise<void> {
     await serve(env, async () => {
       await remembered('demo-data', () => makeDemoData(env))
       const sender = JSON.parse(await remembered('sender', () => makeSender(env))) as Sender
-      const old = `${credentials.replace(/ What follows.*/, '')}\n\nThat is how it was made; if it was changed since: npm run dev -- admin reset --email ${email}`
+      const old = `${credentials.replace(/^(.*?\.) .*/, '$1')}\n\nThese are the initial credentials. If they have been changed: npm run dev -- admin reset --email ${email}`
       say(welcome(isNew ? credentials : old, sender))
     })
   } finally {
@@ -107,15 +108,15 @@ async function freshConsole(): Promise<void> {
   })
 }
 
-/** What the demo administrator's authenticator shows, so that nobody needs a phone to try things. */
+/** The demo administrator's current TOTP code, so no authenticator app is needed. */
 async function codeNow(): Promise<string> {
   const { state: itsState } = await oneThatRuns()
   const otpauth = /otpauth:\S+/.exec(await readFile(path.join(itsState, 'administrator'), 'utf8'))
-  if (!otpauth) throw new Failed('The credentials that were kept name no authenticator.')
+  if (!otpauth) throw new Failed('The stored credentials contain no TOTP secret.')
   return totpCode(otpauth[0])
 }
 
-/** A command for the one that runs, with the terminal as its own. */
+/** Runs a command for the running instance on this terminal. */
 async function command(args: string[]): Promise<void> {
   const one = await oneThatRuns()
   const child = spawn(process.execPath, [program, ...args], {
@@ -129,7 +130,9 @@ async function command(args: string[]): Promise<void> {
 async function oneThatRuns(): Promise<Running> {
   const one = await running()
   if (one) return one
-  throw new Failed('`npm run dev` is not running here. Start it, and give this command in a second terminal.')
+  throw new Failed(
+    '`npm run dev` is not running in this folder. Start it, and run this command in a second terminal.',
+  )
 }
 
 async function running(): Promise<Running | undefined> {
@@ -150,7 +153,7 @@ function step(line: string): void {
 }
 
 async function ownCluster(): Promise<Cluster> {
-  step('Starting a PostgreSQL of its own…')
+  step('Starting PostgreSQL…')
   try {
     return await startCluster({ directory: path.join(state, 'postgres') })
   } catch (error) {
@@ -179,7 +182,7 @@ async function settingsFor(
     POSTERN_PUBLIC_URL: url,
     POSTERN_HTTP_PORT: String(port),
     POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${ports.sink}`,
-    // The first of the demo's: Free.
+    // The first demo plan: Free.
     POSTERN_CUSTOMER_PLAN_ID: '1',
     POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example',
     POSTERN_BOUNCE_PORT: String(ports.bounces),
@@ -189,7 +192,7 @@ async function settingsFor(
   }
 }
 
-/** Whatever a command complains about is what the person at the terminal needs to read. */
+/** Runs a command and returns its output. On failure, the error contains the error output. */
 async function postern(env: Record<string, string>, ...args: string[]): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { env })
@@ -200,9 +203,9 @@ async function postern(env: Record<string, string>, ...args: string[]): Promise<
   }
 }
 
-/** An administrator of a database whose credentials were not kept here gets new ones. */
+/** Creates the administrator, or resets the credentials if they are not stored here. */
 function makeAdministrator(env: Record<string, string>): Promise<string> {
-  step(`Making the administrator ${email}…`)
+  step(`Creating the administrator ${email}…`)
   return postern(env, 'admin', 'create', '--email', email, '--name', 'Ada Example').catch(
     (error: unknown) => {
       if (error instanceof Failed && error.message.includes('exists')) {
@@ -228,16 +231,17 @@ async function makeDemoData(env: Record<string, string>): Promise<string> {
   return new Date().toISOString()
 }
 
-/** An API key of a demo project, and the verified domain that it sends from: for the first mail. */
+/** Creates an API key for a demo project with a verified domain, to send the first message with. */
 async function makeSender(env: Record<string, string>): Promise<string> {
   const token = await postern(env, 'token', '--email', email)
   return JSON.stringify(await makeDemoSender(url, env['POSTERN_DATABASE_URL'] ?? '', token))
 }
 
-/** Until the server ends, or this process is told to. */
+/** Runs until the server exits or this process receives a signal. */
 async function serve(env: Record<string, string>, whenReady: () => Promise<void>): Promise<void> {
   const watched = ['--watch-path', path.join(root, 'server/src'), '--watch-preserve-output']
-  // In a group of its own: Ctrl-C reaches this process alone, which then ends what it started in order.
+  // The server runs in its own process group, so that Ctrl-C reaches only this process, which then stops the others in
+  // order.
   const server = spawn(process.execPath, [...watched, program, 'all'], {
     env,
     stdio: 'inherit',
@@ -248,7 +252,7 @@ async function serve(env: Record<string, string>, whenReady: () => Promise<void>
   try {
     await Promise.race([
       ready(),
-      ended.then(() => Promise.reject(new Failed('The server ended before it was ready.'))),
+      ended.then(() => Promise.reject(new Failed('The server exited before it was ready.'))),
     ])
     await whenReady()
     await Promise.race([ended, once(stop.signal, 'abort')])
@@ -285,14 +289,14 @@ async function requireFreePort(): Promise<void> {
   probe.listen(port, '127.0.0.1')
   await once(probe, 'listening').catch(() => {
     throw new Failed(
-      `Something already listens on 127.0.0.1:${port}: another \`npm run dev\`, perhaps. Stop it, or set POSTERN_HTTP_PORT.`,
+      `Port ${port} on 127.0.0.1 is already in use, possibly by another \`npm run dev\`. Stop it, or set POSTERN_HTTP_PORT.`,
     )
   })
   probe.close()
   await once(probe, 'close')
 }
 
-/** Made the first time and kept under .dev/. */
+/** Returns a value that is created on the first start and then stored under .dev/. */
 async function remembered(name: string, make: () => Promise<string>): Promise<string> {
   const file = path.join(state, name)
   const known = await readFile(file, 'utf8').catch(() => undefined)
@@ -302,7 +306,7 @@ async function remembered(name: string, make: () => Promise<string>): Promise<st
   return made
 }
 
-/** Demo data and a new administrator's password are nothing for an installation that somebody uses. */
+/** Rejects an existing installation, because it must not get demo data or a new administrator. */
 async function refuseForeign(databaseUrl: string): Promise<void> {
   if (existsSync(path.join(state, 'administrator'))) return
   const client = new pg.Client({ connectionString: databaseUrl })
@@ -311,7 +315,7 @@ async function refuseForeign(databaseUrl: string): Promise<void> {
   await client.end()
   if (rows[0]?.taken) {
     throw new Failed(
-      'There is a Postern in that database already. Give `npm run dev` an empty one: it makes demo data.',
+      'This database already contains a Postern installation. `npm run dev` creates demo data and needs an empty database.',
     )
   }
 }
@@ -342,15 +346,15 @@ ${credentials}
 Postern is ready.
 
   console     ${url}/console
-              Sign in as ${email} with the password above. \`npm run -s dev code\`, in a second terminal, prints the six
-              digits that are asked for then; each opens one session, and the next ones come within 30 seconds.
+              Sign in as ${email} with the password above. Run \`npm run -s dev code\` in a second terminal to get
+              the six-digit code. Each code works once; a new one is available within 30 seconds.
   reference   ${url}/docs
   try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
   first mail  curl -s ${url}/v1/messages -H 'Authorization: Bearer ${secret}' -H 'Content-Type: application/json' \\
                 -d '{"from": "Me <me@${domain}>", "to": ["you@example.com"], "subject": "Hello", "text": "It works."}'
-              What is sent arrives here, in a mail server that keeps it: a line below tells of each mail.
-  commands    npm run dev -- audit verify, and every other command of postern
+              A local mail server stores all sent messages and prints a line below for each.
+  commands    npm run dev -- audit verify, or any other postern command
 
-Ctrl-C stops it. ${givenDatabase ? 'What you did stays in the database.' : `What you did is kept under ${path.relative('', home)}/; remove it to begin anew.`}
+Ctrl-C stops it. ${givenDatabase ? 'Your changes remain in the database.' : `Your changes are stored under ${path.relative('', home)}/; remove it to start over.`}
 `
 }

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+// Loads every module that registers a metric.
+import '../server/src/bin/serve.ts'
 import { loadConfig } from '../server/src/config/config.ts'
 import { settings } from '../server/src/config/table.ts'
 import { createContext } from '../server/src/context/context.ts'
@@ -14,9 +16,7 @@ import { startCluster } from '../server/src/testing/peers/postgres.ts'
 import { commandPage } from './command-page.ts'
 import { consoleClient } from './console-client.ts'
 
-/**
- * Writes every generated file of the repository; with --check, writes nothing and fails when one is stale.
- */
+/** Writes every generated file in the repository. With --check, writes nothing and fails if a file is stale. */
 const generated: Record<string, () => Promise<string>> = {
   'server/src/platform/db/schema.gen.ts': databaseTypes,
   'docs/operations/configuration.md': async () => configurationPage(settings),
@@ -48,12 +48,12 @@ if (checking && stale.length > 0) {
   )
 }
 
-/** The types of the tables, read from a database made by the migrations themselves. */
+/** The table types, read from a migrated database. */
 async function databaseTypes(): Promise<string> {
   const cluster = await startCluster()
   try {
     const url = await makeTemplate(cluster.url)
-    // As server/src/platform/db/pg-types.ts parses them.
+    // Matches the parsers in server/src/platform/db/pg-types.ts.
     const mapping = { int8: 'number', numeric: 'number', xid8: 'string', inet: 'string', cidr: 'string' }
     const { stdout } = await promisify(execFile)('node_modules/.bin/kysely-codegen', [
       ...['--dialect', 'postgres', '--url', url, '--print', '--log-level', 'error'],
@@ -66,7 +66,7 @@ async function databaseTypes(): Promise<string> {
   }
 }
 
-/** The document as a server serves it. Nothing is asked of the database, so it may be one that is not there. */
+/** The document as served by the API. Serving it makes no queries, so the database does not have to exist. */
 async function openapi(): Promise<string> {
   const config = loadConfig({
     POSTERN_DATABASE_URL: 'postgres://nobody@localhost/unused',
@@ -86,7 +86,8 @@ async function openapi(): Promise<string> {
 }
 
 async function metricsPage(): Promise<string> {
-  const rows = (await registry.getMetricsAsJSON()).map(({ name, help, type, values }) => {
+  const metrics = (await registry.getMetricsAsJSON()).sort((one, other) => (one.name < other.name ? -1 : 1))
+  const rows = metrics.map(({ name, help, type, values }) => {
     const { labelNames } = registry.getSingleMetric(name) as unknown as { labelNames: string[] }
     const labels = labelNames.map((label) => labelText(label, values as readonly Labelled[]))
     return `| \`${name}\` | ${type} | ${labels.join('; ')} | ${help} |`
@@ -117,13 +118,12 @@ function configurationPage(table: SettingsTable): string {
 
 <!-- Generated from server/src/config/table.ts by \`npm run generate\`. -->
 
-Postern reads its configuration from environment variables only; \`postern --settings <file> …\` reads the
-variables that are not set from a file with lines NAME=value. Every \`postern\` command reads the same settings,
-checks all of them and reports every mistake at once. A variable that begins with \`POSTERN_\` and is not listed
-here is an error.
+Postern is configured with environment variables. \`postern --settings <file> …\` reads variables that are not set from a
+file with lines of the form \`NAME=value\`. Every \`postern\` command reads the same settings, validates all of them and
+reports all errors together. An unknown variable that begins with \`POSTERN_\` is an error.
 
-A secret can also come from a file: append \`_FILE\` to the name of the variable and set it to the path.
-White space around the content of the file is ignored.
+A secret can also be read from a file: append \`_FILE\` to the name of the variable and set it to the path of the file.
+Whitespace around the content of the file is ignored.
 
 | variable | default | meaning |
 |---|---|---|

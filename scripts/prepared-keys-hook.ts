@@ -5,12 +5,12 @@ import { promisify } from 'node:util'
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
 import type { RsaPair } from './prepared-keys.ts'
 
-/** Loaded into every process of a test run: see prepared-keys.ts. */
+/** Loaded into every process of a test run; see prepared-keys.ts. */
 const { generateKeyPair, generateKeyPairSync } = crypto
 const generate = promisify(generateKeyPair)
 const file = process.env['POSTERN_TEST_RSA_PAIRS']
 let pairs: RsaPair[] | undefined
-/** How many were taken, shared by all threads of the process. */
+/** The number of pairs used so far, shared by all threads of the process. */
 const counter = 'postern prepared keys'
 if (isMainThread) setEnvironmentData(counter, new SharedArrayBuffer(4))
 const taken = new Int32Array(getEnvironmentData(counter) as unknown as SharedArrayBuffer)
@@ -26,7 +26,7 @@ interface RsaOptions {
   privateKeyEncoding?: Encoding
 }
 
-/** Exactly the kind that was prepared. */
+/** Whether the requested options match the prepared pairs. */
 function isPrepared(type: string, options: RsaOptions | undefined): boolean {
   if (!options) return false
   const { modulusLength, publicKeyEncoding, privateKeyEncoding } = options

@@ -5,9 +5,9 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 
 /**
- * RSA key pairs for tests, generated once. Every domain that a test creates has a DKIM key; generating one takes 110 ms of a
- * core, and the suite creates about 2,000. Only the duration differs: the pairs are real, and a process uses none of them
- * twice (prepared-keys-hook.ts).
+ * RSA key pairs for tests, generated once. Every domain that a test creates has a DKIM key; generating one takes 110 ms
+ * of CPU time, and the suite creates about 2,000. Using prepared pairs only saves time: the pairs are real, and a
+ * process uses each at most once (prepared-keys-hook.ts).
  */
 export interface RsaPair {
   /** SPKI, DER, in base64. */
@@ -16,12 +16,12 @@ export interface RsaPair {
   privateKey: string
 }
 
-/** What most files use; a file that needs more generates the rest. */
+/** Enough for most files; a file that needs more generates the rest. */
 const count = 40
 const file = path.resolve(import.meta.dirname, '../node_modules/.cache/rsa-pairs.json')
 const generate = promisify(generateKeyPair)
 
-/** Options of Node.js and variables for every process of a test run. */
+/** The Node.js option and environment variables for every process of a test run. */
 export async function prepareKeys(): Promise<{ option: string; variables: Record<string, string> }> {
   if (!existsSync(file)) await makeFile()
   return {
@@ -42,7 +42,7 @@ async function makeFile(): Promise<void> {
     }),
   )
   await mkdir(path.dirname(file), { recursive: true })
-  // Two runs may begin at once.
+  // Two runs can start at the same time.
   await writeFile(`${file}.${process.pid}`, JSON.stringify(pairs), { mode: 0o600 })
   await rename(`${file}.${process.pid}`, file)
 }

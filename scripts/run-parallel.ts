@@ -13,14 +13,14 @@ export interface Failed {
   said: string
 }
 
-/** Grace period for a step to clean up and to keep its logs after SIGTERM. */
+/** The time a step has after SIGTERM to clean up and save its logs. */
 const endMs = 60_000
 
 const root = path.resolve(import.meta.dirname, '..')
 
 /**
- * Runs all steps, a few at a time, and prints the output of each when it ends. Returns the failed steps with their output.
- * A step that takes longer than `timeoutMs` is terminated and fails.
+ * Runs all steps, several at a time, and prints the output of each when it ends. Returns the failed steps with their
+ * output. A step that takes longer than `timeoutMs` is terminated and fails.
  */
 export async function runParallel(
   steps: Step[],
@@ -58,7 +58,7 @@ interface Running {
 }
 
 function start({ command, args, env = process.env }: Step, timeoutMs: number): Running {
-  // In a process group of its own: npm starts a shell, which starts the program, and all of them are to end.
+  // In its own process group: npm starts a shell, which starts the program, and all of them must be terminated.
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: root, env, detached: true })
   const said: Buffer[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => said.push(chunk))

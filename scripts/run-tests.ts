@@ -14,8 +14,9 @@ if (isServerStale()) await buildServer()
 const keys = await prepareKeys()
 
 /**
- * Every process of a run loads the same few hundred modules. What was compiled once is kept, which takes a third off
- * the start of each; in the working copy, because others can write to the usual place, and what lies there is executed.
+ * Every process in a run loads the same few hundred modules. A compile cache reduces the start-up time by a third. The
+ * cache is in the working copy instead of the default location, because its contents are executed and other users can
+ * write to the default location.
  */
 export const environment = {
   NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
@@ -24,12 +25,15 @@ export const environment = {
   NODE_OPTIONS: [process.env['NODE_OPTIONS'], await bundlePackages(), keys.option, withUnwatchedPromises]
     .join(' ')
     .trim(),
-  // Processes that tests start are what operators start.
+  // Tests start the same program as operators do.
   POSTERN_TEST_PROGRAM: builtProgram,
   POSTERN_TEST_SEED: String(seed),
 }
 
-/** A process that is killed, as many are, leaves nothing of what it compiled. One that ends does it for all. */
+/**
+ * Fills the compile cache with processes that exit normally, because killed processes, which are common in tests, do
+ * not write it.
+ */
 function compile(): void {
   for (const program of [
     'server/src/testing/harness/api.ts',
@@ -40,7 +44,7 @@ function compile(): void {
       stdio: 'inherit',
       env: environment,
     })
-  // It ends when it has found no configuration.
+  // This process exits because its configuration is missing.
   spawnSync(process.execPath, [builtProgram, 'all'], {
     env: { NODE_COMPILE_CACHE: environment.NODE_COMPILE_CACHE },
   })
@@ -52,17 +56,17 @@ export interface TestRun {
   timeoutMs: number
 }
 
-/** With more failed files the cause is a common one, and repeating each is pointless. */
+/** If more files than this fail, they probably have a common cause, and repeating them is pointless. */
 const repeatedAtMost = 10
 
 /**
- * Runs Node's test runner on a private PostgreSQL, for several runs in parallel: the output of the first is shown as it
- * appears, then that of the others. Failed files are repeated once, alone: a test that passes then is reported as flaky. The
- * process still ends with 1.
+ * Runs Node's test runner on a private PostgreSQL, with several runs in parallel. The output of the first run is
+ * streamed; then the output of the others is printed. Failed files are repeated once, one at a time: a test that then
+ * passes is reported as flaky, but the exit code is still 1.
  */
 export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> {
   compile()
-  // An interrupt reaches the runners too, and they have something to clear away first.
+  // The runners also receive the interrupt and must clean up first.
   process.on('SIGINT', () => {})
   const first = await runAll(runs)
   process.stdout.write(slowestFiles(first.records))

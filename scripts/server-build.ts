@@ -6,14 +6,14 @@ import { isStale } from './stale.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 const server = path.join(root, 'server')
-/** A package of its own: `npm pack ./server/dist`. */
+/** A complete package: `npm pack ./server/dist`. */
 const built = path.join(server, 'dist')
 const manifestFile = path.join(built, 'package.json')
 
-/** What operators run, and what tests start. */
+/** The program that operators and tests run. */
 export const builtProgram = path.join(built, 'postern.js')
 
-/** The server was never built, or something of it has changed since. */
+/** Whether the server has never been built or its sources have changed since. */
 export const isServerStale = (): boolean =>
   isStale(manifestFile, [
     import.meta.filename,
@@ -26,14 +26,14 @@ export const isServerStale = (): boolean =>
 const consoleFiles = path.join(server, 'console')
 
 /**
- * The program and every package that it uses, in a few files: it starts in a third of the time, is installed without
- * fetching anything, and what is installed is what was tested. Beside it lies what it reads.
+ * Bundles the program and its packages into a few files, together with the data files. The bundle starts in a third of
+ * the time, installs without a registry, and is identical to the tested build.
  */
 export async function buildServer(): Promise<void> {
   await rm(built, { recursive: true, force: true })
   const bundle = await rolldown({
     cwd: server,
-    // What is a thread's first module must be a file by itself, which does nothing but that when it is loaded.
+    // The entry module of a thread must be a separate file without other side effects.
     input: {
       postern: 'src/bin/postern.js',
       'composer-threads': 'src/formats/composer-threads.ts',
@@ -42,7 +42,7 @@ export async function buildServer(): Promise<void> {
       'body-reader': 'src/customer/messages/body-reader.ts',
     },
     platform: 'node',
-    // An alternative to what `pg` does, for those who install it.
+    // An optional native binding of `pg`.
     external: ['pg-native'],
     logLevel: 'warn',
   })
@@ -50,7 +50,7 @@ export async function buildServer(): Promise<void> {
     dir: built,
     format: 'esm',
     chunkFileNames: 'parts/[name]-[hash].js',
-    // Packages in CommonJS ask for modules of Node.js by it.
+    // CommonJS packages use `require` to load Node.js modules.
     banner: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`,
   })
   await bundle.close()
@@ -65,7 +65,7 @@ export async function buildServer(): Promise<void> {
     path.join(built, 'THIRD-PARTY.txt'),
     await licencesOf(chunks.flatMap(({ moduleIds }) => moduleIds)),
   )
-  // Last: it says that the rest is there.
+  // Written last: its existence means that the build is complete.
   await writeFile(manifestFile, await manifestOf())
 }
 
@@ -85,12 +85,12 @@ async function manifestOf(): Promise<string> {
   return `${JSON.stringify(manifest, undefined, 2)}\n`
 }
 
-/** Every package that something was taken from, with the terms under which it may be handed on. */
+/** Every included package with its licence. */
 async function licencesOf(modules: string[]): Promise<string> {
   const folders = new Set(modules.map(packageFolderOf).filter((folder) => folder !== undefined))
   const notices = await Promise.all([...folders].sort().map(noticeOf))
   return [
-    'Postern contains these packages. Each stands under the terms that follow its name.\n',
+    'Postern contains these packages, each under the licence that follows its name.\n',
     ...new Set(notices),
   ].join(`\n${'─'.repeat(80)}\n\n`)
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Whether anything in these files and folders has changed since a file was made, or that file is not there. */
+/** Whether a file does not exist, or any of these sources has changed since the file was created. */
 export function isStale(made: string, sources: readonly string[]): boolean {
   if (!existsSync(made)) return true
   const madeAt = statSync(made).mtimeMs

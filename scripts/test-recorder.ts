@@ -2,14 +2,14 @@ import path from 'node:path'
 import type { TestEvent } from 'node:test/reporters'
 
 /**
- * A reporter for Node's test runner that writes one line of JSON per result, for run-tests.ts: how long each file took,
- * and which tests failed. A suite that failed only because a test in it did is left out.
+ * A reporter for Node's test runner that writes one line of JSON per result, for run-tests.ts: the duration of each
+ * file, and the failed tests. A suite that failed only because of one of its tests is omitted.
  */
 export type TestRecord =
   | { type: 'file'; file: string; ms: number }
   | { type: 'failure'; file: string; test: string; error: string }
 
-/** How Node's runner wraps what a test threw. */
+/** The wrapper that Node's runner adds to the error of a test. */
 type TestError = Partial<Error> & { failureType?: string }
 
 const root = path.resolve(import.meta.dirname, '..')

@@ -5,8 +5,9 @@ import { seed } from '../server/src/testing/harness/random.ts'
 import type { TestRecord } from './test-recorder.ts'
 
 /**
- * The results of a test run: the duration of each file, the failed tests, and the logs of the processes (PostgreSQL, Postfix,
- * Knot, nginx, Postern) that the failed files started. In test-results/, until the next run; CI keeps those of all its steps.
+ * The results of a test run: the duration of each file, the failed tests, and the logs of the processes (PostgreSQL,
+ * Postfix, Knot, nginx, Postern) that the failed files started. Stored in test-results/ until the next run; CI keeps
+ * the results of all its steps.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const folder = path.join(root, 'test-results')
@@ -24,7 +25,7 @@ export class Results {
     mkdirSync(this.logs, { recursive: true })
   }
 
-  /** Where test files leave the logs of their parts (server/src/testing/harness/part-logs.ts). */
+  /** The folder for the logs of the processes that tests start (server/src/testing/harness/part-logs.ts). */
   get logs(): string {
     return path.join(this.#home, 'logs')
   }
@@ -75,14 +76,14 @@ const logFolderOf = (file: string): string => file.replaceAll('/', '__')
 let made = 0
 
 export function makeResults(): Results {
-  // CI goes through several runs, and shows at its end where the logs of each are.
+  // CI consists of several runs, and lists each run's logs at the end.
   const isPartOfCi = process.env['POSTERN_TEST_REPORT'] !== undefined
   if (made === 0 && !isPartOfCi)
     for (const old of existsSync(folder) ? readdirSync(folder) : []) removeOld(old)
   return new Results(path.join(folder, `${process.pid}-${++made}`))
 }
 
-/** Those of runs that are over; another may be going on in this working copy. */
+/** Removes the results of finished runs; another run may be in progress in this working copy. */
 function removeOld(name: string): void {
   const pid = Number.parseInt(name, 10)
   if (existsSync(`/proc/${pid}`)) return
@@ -97,13 +98,13 @@ export function slowestFiles(records: readonly TestRecord[], count = 10): string
   return `\nThe slowest of ${files.length} files (seed ${seed}):\n${rows.join('\n')}\n${seconds(sum)} s  all, several at a time\n`
 }
 
-/** How to repeat a file alone, with the same random choices. */
+/** The command that repeats a single file with the same seed. */
 function commandFor(file: string): string {
   const scenario = /^e2e\/((?:console\/)?\d+)-/.exec(file)?.[1]
   return `POSTERN_TEST_SEED=${seed} ${scenario ? `npm run e2e -- ${scenario}` : `npm test -- ${file}`}`
 }
 
-/** The last thing that a failed run prints. CI prints it once more at its very end (POSTERN_TEST_REPORT names the file). */
+/** Printed last by a failed run. CI prints it again at the end (POSTERN_TEST_REPORT is the file). */
 export function reportFailures(first: Results, again: Results | undefined): void {
   const stillFails = new Set(again?.failures().map(({ file, test }) => `${file} ${test}`))
   const stateOf = (file: string, test: string): string => {
@@ -122,14 +123,14 @@ export function reportFailures(first: Results, again: Results | undefined): void
       ...(logs ? [`  logs:   ${logs}`] : []),
     ].join('\n')
   })
-  if (blocks.length === 0) blocks.push('FAILED: the test runner ended without naming a test')
+  if (blocks.length === 0) blocks.push('FAILED: the test runner exited without reporting a failed test')
   announce(`${blocks.join('\n')}\n`)
 }
 
 export const indent = (lines: readonly string[]): string =>
   lines.map((line) => `    ${line.slice(0, 300)}\n`).join('')
 
-/** To standard output, and to the report of CI. */
+/** Writes to standard output and to the CI report. */
 export function announce(text: string): void {
   process.stdout.write(`\n${text}`)
   const report = process.env['POSTERN_TEST_REPORT']

@@ -1,6 +1,6 @@
 import { runTests } from './run-tests.ts'
 
-/** `npm test [-- file …]`: the suite, or the files named. */
+/** `npm test [-- file …]`: runs the suite, or the specified files. */
 const files = process.argv.slice(2)
 const all = [
   'server/src/**/*.test.ts',
@@ -10,7 +10,8 @@ const all = [
 ]
 await runTests({
   files: files.length > 0 ? files : all,
-  // Files wait for the database more than they compute. Split, they would wait for one another's cells.
+  // Test files spend more time waiting for the database than computing. With split databases, concurrent runs would
+  // wait for each other's cells.
   atOnce: process.env['POSTERN_TEST_SPLIT'] === undefined ? 4 : 1,
   timeoutMs: Number(process.env['POSTERN_TEST_TIMEOUT_MS'] ?? 900_000),
 })

@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url'
 const folder = mkdtempSync(path.join(tmpdir(), 'postern-unwatched-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** As the suite runs a file. */
+/** Runs a file as the suite does. */
 function run(body: string) {
   const file = path.join(folder, 'one.test.mjs')
   const preload = fileURLToPath(import.meta.resolve('./untracked-promises.ts'))
   writeFileSync(file, `import { test } from 'node:test'\nimport hooks from 'node:async_hooks'\n${body}`)
-  // Without what tells it that it is started by a test, and to whom to report.
+  // Removes the variables that mark the process as a child of a test runner.
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env
   const { status, stdout } = spawnSync(
     process.execPath,
@@ -29,7 +29,7 @@ function run(body: string) {
 
 const quietTest = `test('good', async () => { await new Promise((resolve) => setTimeout(resolve, 50)) })\n`
 
-describe('a file of tests', () => {
+describe('a test file', () => {
   test('passes', () => {
     const { status, stdout } = run(quietTest)
     assert.equal(status, 0, stdout)
@@ -39,7 +39,7 @@ describe('a file of tests', () => {
     ['throws', `setTimeout(() => { throw new Error('a stray') }, 10)`],
     ['rejects', `void Promise.reject(new Error('a stray'))`],
   ] as const) {
-    test(`fails where something ${what} that nobody waits for, and is told what`, () => {
+    test(`fails if code that no test awaits ${what}, and reports the error`, () => {
       for (const body of [
         `${quietTest}${stray}`,
         `test('stray', async () => { ${stray}; await new Promise((resolve) => setTimeout(resolve, 50)) })`,
@@ -52,7 +52,7 @@ describe('a file of tests', () => {
     })
   }
 
-  test('has its tests where they were written', () => {
+  test('reports its tests in their suites', () => {
     const { stdout } = run(`import { before, describe } from 'node:test'
       let ready = 0
       before(() => ready++)
@@ -70,7 +70,7 @@ describe('a file of tests', () => {
     )
   })
 
-  test('is not kept from watching promises itself', () => {
+  test('can track promises itself', () => {
     const { status, stdout } = run(`test('own', async () => {
       let seen = 0
       hooks.createHook({ init: () => void seen++ }).enable()

@@ -1,13 +1,13 @@
 import asyncHooks, { type HookCallbacks } from 'node:async_hooks'
 
 /**
- * Node's test runner tracks all asynchronous resources with async hooks, to attribute an uncaught error to its test. Tracking
- * promises costs some thirty times as much as the promises themselves (300,000 awaits: 2,000 ms instead of 70), and the tests
- * run a whole API. So promises are not tracked: some uncaught errors are attributed only to their file, which still fails
- * (untracked-promises.test.ts). A `describe` must not await before it has declared its tests; otherwise they are not
- * attributed to it.
+ * Node's test runner tracks all asynchronous resources with async hooks, to attribute an uncaught error to its test.
+ * Tracking promises costs about thirty times as much as the promises themselves (300,000 awaits: 2,000 ms instead of
+ * 70), and the tests run a whole API. Promises are therefore not tracked: some uncaught errors are attributed only to
+ * their file, which still fails (untracked-promises.test.ts). A `describe` must not await anything before it has
+ * declared its tests; otherwise the tests are not attributed to it.
  *
- * The first hook is the runner's, created when it is loaded. Later hooks are unchanged.
+ * The first hook is the runner's, which is created when the runner is loaded. Later hooks are unchanged.
  */
 const { createHook } = asyncHooks
 

@@ -1,6 +1,6 @@
--- The database roles of Postern. Roles belong to the whole PostgreSQL cluster, so this file stands
--- beside the migrations, not among them. `postern migrate` runs it when a role is missing; an operator
--- whose migration login may not create roles has a superuser run it once, by hand.
+-- Postern's database roles. Roles belong to the whole PostgreSQL cluster, so this file is not a migration.
+-- `postern migrate` runs it if a role is missing. If the migration login cannot create roles, a superuser
+-- must run the file once.
 --
 --   postern_owner     owns every object; bypasses row-level security: migrations and dumps only
 --   postern_admin     the administrative plane: every project
@@ -27,7 +27,7 @@ begin
       begin
         execute format('create role %I %s', wanted.name, wanted.attributes);
       exception
-        -- A migrator of another database in this cluster was faster.
+        -- Another database in this cluster was migrated at the same time.
         when duplicate_object or unique_violation then null;
       end;
     end if;

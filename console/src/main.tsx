@@ -12,9 +12,9 @@ import { SignInGate } from './pages/signin/sign-in.tsx'
 import { router } from './routes.tsx'
 import { theme, variables } from './theme.ts'
 
-/** The server puts a nonce into every page, for the few styles that are created at run time. */
+/** The server puts a nonce into every page for the few styles that are created at run time. */
 const nonce = document.querySelector<HTMLElement>('meta[property="csp-nonce"]')?.nonce ?? ''
-// A dialog's scroll lock reads it from there (get-nonce); Mantine does not pass it on.
+// A dialog's scroll lock (get-nonce) reads the nonce from this variable; Mantine does not pass the nonce on.
 Object.assign(window, { __webpack_nonce__: nonce })
 
 const root = document.getElementById('root')

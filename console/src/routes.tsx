@@ -168,7 +168,7 @@ export const router = createRouter({
   defaultPendingComponent: Loading,
   defaultErrorComponent: ({ error, reset }) => {
     const retry = () => {
-      // A failed suspense query throws the same error again until it is reset.
+      // A failed suspense query keeps rethrowing its error until the query is reset.
       void queryClient.resetQueries({ predicate: ({ state }) => state.status === 'error' })
       reset()
     }

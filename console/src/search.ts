@@ -1,6 +1,6 @@
 import type { QueryOf } from './api/client.ts'
 
-/** The filters, order and page of a list, from the address bar. Invalid values are dropped. */
+/** The filters, order and page of a list, from the URL. Invalid values are dropped. */
 type Params = Record<string, unknown>
 
 const text = (value: unknown): string | undefined =>
@@ -15,7 +15,7 @@ const one =
   (value: unknown): T | undefined =>
     allowed.find((word) => word === value)
 
-/** Omits undefined values, so that they are not in the address bar. */
+/** Omits undefined values, so that they are not in the URL. */
 function defined<T extends object>(search: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(search).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }

@@ -47,7 +47,7 @@ export const variables: CSSVariablesResolver = () => ({
     '--mantine-color-dimmed': '#5a6270',
     '--mantine-color-placeholder': '#6b7280',
     '--mantine-color-error': '#c01c28',
-    // In dark mode, Mantine's own has sufficient contrast.
+    // In dark mode, Mantine's own colour has sufficient contrast.
     '--mantine-color-red-outline': '#c01c28',
     ...alerts,
     '--postern-ground': '#f7f8fa',

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Certificates with which etcd, Patroni and HAProxy authenticate each other: deploy/patroni/make-certificates.sh <folder>
-# pg1=10.0.0.11 pg2=10.0.0.12 pg3=10.0.0.13. Creates a certificate authority (ca.pem, and ca.key, which no machine needs), a
-# folder for each name with ca.pem, node.pem and node.key, and a folder `haproxy`. Existing files are kept: to renew,
-# delete the folder of a machine and run it again.
+# Creates the certificates that etcd, Patroni and HAProxy use to authenticate each other:
+#   deploy/patroni/make-certificates.sh <folder> pg1=10.0.0.11 pg2=10.0.0.12 pg3=10.0.0.13
+# Creates a certificate authority (ca.pem, and ca.key, which must not be copied to any machine), a folder with ca.pem,
+# node.pem and node.key for each machine, and a folder `haproxy`. Existing files are not overwritten. To renew a
+# certificate, delete the machine's folder and run the script again.
 set -eu
 umask 077
 folder=$1
@@ -13,7 +14,7 @@ if [ ! -e "$folder/ca.key" ]; then
   key "$folder/ca.key"
   openssl req -x509 -new -key "$folder/ca.key" -days 3650 -subj '/CN=Postern database cluster' -out "$folder/ca.pem"
 fi
-# For one machine: its name, the key usage, and its addresses.
+# Arguments: the machine's name, the extended key usage, and the subject alternative names.
 certify() {
   if [ -e "$folder/$1/node.pem" ]; then
     echo "kept  $1"
@@ -27,7 +28,7 @@ certify() {
       -extfile "$folder/$1/extensions" -out "$folder/$1/node.pem" 2>/dev/null
   rm "$folder/$1/extensions"
   cp "$folder/ca.pem" "$folder/$1/ca.pem"
-  # HAProxy reads both from one file.
+  # HAProxy reads the certificate and the key from one file.
   if [ "$1" = haproxy ]; then cat "$folder/$1/node.pem" "$folder/$1/node.key" >"$folder/$1/haproxy.pem"; fi
   echo "wrote $1"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run once by the PostgreSQL image, for a new cluster. Creates the database, the login of the application, which has no
-# privileges until `postern migrate` makes it a member of the roles, and the read-only login of the signer.
+# The PostgreSQL image runs this script once, for a new cluster. It creates the database, the application's login and the
+# signer's read-only login. The application's login has no privileges until `postern migrate` makes it a member of the roles.
 set -eu
 password_in() { sed --regexp-extended 's|^postgres://[^:]+:([^@]+)@.*$|\1|' "/run/secrets/$1"; }
 psql --set ON_ERROR_STOP=1 --set app="$(password_in database-url)" --set signer="$(password_in signer-database-url)" \

@@ -7,7 +7,7 @@ import { findings, picture, signIn } from './browser.ts'
 const session = await openAdminSession()
 
 describe('signing in', () => {
-  it('needs a password and a code, and keeps no token in the browser’s storage', async () => {
+  it('requires a password and a code, and keeps no token in the browser’s storage', async () => {
     const page = await session.browser.window()
     await page.goto('/console/')
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
@@ -22,7 +22,7 @@ describe('signing in', () => {
     assert.deepEqual(await findings(page), [])
   })
 
-  it('and the first page load at most 250 KB of compressed JavaScript', async (t) => {
+  it('leads to a first page that loads at most 250 KB of compressed JavaScript', async (t) => {
     const page = await session.browser.enter(session.ada)
     const scripts: Promise<Buffer>[] = []
     page.on('response', (response) => {
@@ -55,7 +55,7 @@ describe('signing in', () => {
     assert.match(page.url(), /\/console\/audit\?actor=1$/)
   })
 
-  it('shows a customer that the console is for administrators, and nothing else', async () => {
+  it('tells a customer that the console is for administrators, and shows nothing else', async () => {
     const [email, password] = ['cleo@example.net', 'a long enough password']
     await session.database.query(`insert into control.users (email, name) values ($1, 'Cleo')`, [email])
     const printed = await session.postern('users', 'reset-password', '--email', email, '--reason', 'New')

@@ -35,7 +35,7 @@ describe('the list of projects', () => {
     assert.equal(await page.getByRole('row').count(), 2)
   })
 
-  it('says that nothing matches, and ignores invalid values in the address bar', async () => {
+  it('shows a message when nothing matches, and ignores invalid values in the address bar', async () => {
     await page.goto('/console/projects?q=nothing-like-it&sort=sideways&max_score=-4&locked=perhaps')
     await page.getByText('No matching projects').waitFor()
   })
@@ -128,7 +128,7 @@ describe('a project', () => {
     await dialogOf(page).getByRole('textbox', { name: 'Subscription', exact: true }).fill('sub_4711')
     await dialogOf(page).getByRole('combobox', { name: 'Subscription status' }).click()
     await page.getByRole('option', { name: 'past due' }).click()
-    await confirm(page, 'Save billing', 'Repaired by hand')
+    await confirm(page, 'Set billing', 'Repaired by hand')
     await dialogOf(page).waitFor({ state: 'detached' })
     await page.getByText('sub_4711').waitFor()
     assert.equal((await show())['billing_subscription_status'], 'past_due')
@@ -146,8 +146,8 @@ describe('a project', () => {
   })
 })
 
-describe('an address that leads nowhere', () => {
-  it('says so, and has a way back', async () => {
+describe('an unknown URL', () => {
+  it('shows a "not found" page with a link back', async () => {
     await page.goto('/console/projects/999999')
     await page.getByRole('heading', { name: 'Not found' }).waitFor()
     await page.getByRole('link', { name: 'Go to projects' }).click()
@@ -161,7 +161,7 @@ describe('an address that leads nowhere', () => {
 })
 
 describe('without a connection', () => {
-  it('a page says that the server cannot be reached, and loads when it can', async () => {
+  it('a page reports that the server is unreachable, and loads when the connection is back', async () => {
     await page.goto('/console/plans')
     await page.getByRole('button', { name: 'Business' }).waitFor()
     await page.route('**/v1/**', (route) => route.abort())
@@ -173,8 +173,8 @@ describe('without a connection', () => {
   })
 })
 
-describe('two administrators at one project', () => {
-  it('the second one sees what changed, and continues with their edits', async () => {
+describe('two administrators who edit one project', () => {
+  it('the second sees the first one’s changes, and can continue editing', async () => {
     await openProject(page)
     await page.getByRole('button', { name: 'Edit project' }).click()
     await dialogOf(page).getByRole('textbox', { name: 'Reputation score' }).fill('55')
@@ -198,8 +198,8 @@ describe('two administrators at one project', () => {
   })
 })
 
-describe('a session that ends during a change', () => {
-  it('is renewed over the form, which keeps its input', async () => {
+describe('a session that is revoked during a change', () => {
+  it('is renewed by signing in over the form, which keeps its input', async () => {
     await openProject(hers)
     await hers.getByRole('button', { name: 'Lock' }).click()
     await dialogOf(hers).getByRole('textbox', { name: 'Reason' }).fill('Typed with care')
@@ -211,20 +211,20 @@ describe('a session that ends during a change', () => {
     await hers.keyboard.press('Escape')
     await signIn(hers, grace, 30_000)
     // The change is not submitted automatically after sign-in.
-    await dialogOf(hers).getByText('Review it and submit again.').waitFor()
+    await dialogOf(hers).getByText('Review the change and submit it again.').waitFor()
     assert.equal((await show())['is_locked'], false)
     await dialogOf(hers).getByRole('button', { name: 'Lock project' }).click()
     await hers.getByText('This project is locked').waitFor()
     await audited(admin, project.id, 'projects.edit', 'Typed with care')
   })
 
-  it('reloads the page when another user has signed in in another tab', async () => {
+  it('reloads the page when another user has signed in from another tab', async () => {
     const mine = await session.browser.enter(ada)
     await openProject(mine)
     await mine.getByRole('button', { name: 'Unlock' }).click()
     await dialogOf(mine).getByRole('textbox', { name: 'Reason' }).fill('Begun by Ada')
     await dialogOf(mine).getByText('Locked', { exact: true }).waitFor()
-    // Grace's cookie in Ada's browser, as if she had signed in in another tab; Ada's own session has ended.
+    // Sets Grace's cookie in Ada's browser, as if Grace had signed in from another tab after Ada's session had ended.
     await mine.context().clearCookies()
     await mine.context().addCookies(await hers.context().cookies())
     const hersCaller = new Caller(

@@ -78,14 +78,14 @@ const more = async (item: string) => {
   await page.getByRole('button', { name: 'More… for this domain' }).click()
   await page.getByRole('menuitem', { name: item }).click()
 }
-/** By the button below the result: the cross at the top moves when the result appears. */
+/** Uses the button below the result, because the close button at the top moves when the result appears. */
 const closeResult = async () => {
   await dialog.getByRole('button', { name: 'Close' }).filter({ hasText: 'Close' }).click()
   await dialog.waitFor({ state: 'hidden' })
 }
 
 describe('the domains of a project', () => {
-  it('start with an empty page that says what to do', async () => {
+  it('start with an empty page that explains the next step', async () => {
     await page.goto(address)
     await page.getByText('No domains yet').waitFor()
     assert.deepEqual(await findings(page), [])
@@ -101,7 +101,7 @@ describe('the domains of a project', () => {
     await staysText(page)
 
     await dialog.getByLabel('Name').fill('shop.example.org')
-    await dialog.getByText('The project then has 1 domains').waitFor()
+    await dialog.getByText('The project will have 1 of').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-new')
     await confirm(page, 'Add domain', markup)
@@ -153,16 +153,16 @@ describe('the domains of a project', () => {
     await picture(page, 'domain-verified')
   })
 
-  it('may exceed the plan with a reason; those of SES show its records once it returns them', async () => {
+  it('can exceed the plan’s limit with a reason; SES domains show their records once SES returns them', async () => {
     await page.goto(address)
     await page.getByRole('button', { name: 'New domain' }).click()
     await dialog.getByLabel('Name').fill('news.example.org')
     await dialog.getByRole('combobox', { name: 'Provider' }).click()
     await page.getByRole('option', { name: 'Amazon SES' }).click()
-    await dialog.getByText(/This goes past the limit max_domains/).waitFor()
+    await dialog.getByText(/This exceeds the limit max_domains/).waitFor()
     await dialog.getByText('Enter a reason.', { exact: true }).waitFor()
     await picture(page, 'domain-new-past-limit')
-    // A recent reason is offered, as text.
+    // A recent reason is suggested, and shown as text.
     await dialog.getByRole('button', { name: markup }).waitFor()
     await staysText(page)
     await confirm(page, 'Add domain', 'They pay for it from next month')
@@ -176,13 +176,13 @@ describe('the domains of a project', () => {
     await picture(page, 'domains')
   })
 
-  it('get a new DKIM key next to the old one', async () => {
+  it('get a new DKIM key in addition to the old one', async () => {
     await open('shop.example.org')
     await more('Rotate DKIM key')
-    await dialog.getByText('Leave the present record published').waitFor()
-    assert.equal(await dialog.getByRole('button', { name: 'Rotate key' }).isDisabled(), true)
+    await dialog.getByText('Leave the current record published').waitFor()
+    assert.equal(await dialog.getByRole('button', { name: 'Rotate DKIM key' }).isDisabled(), true)
     assert.deepEqual(await findings(page), [])
-    await confirm(page, 'Rotate key', 'Yearly rotation')
+    await confirm(page, 'Rotate DKIM key', 'Yearly rotation')
     await dialog.getByText('._domainkey.shop.example.org').nth(1).waitFor()
     await audited(admin, projectId, 'domains.rotate', 'Yearly rotation')
     const { status, dns_records } = await domainCalled('shop.example.org')
@@ -192,8 +192,8 @@ describe('the domains of a project', () => {
   })
 })
 
-describe('the edit of a domain', () => {
-  it('keeps the local parts of its address routes and shows the new records, by keyboard alone', async () => {
+describe('editing a domain', () => {
+  it('keeps the local parts of its address routes and shows the new records, using only the keyboard', async () => {
     const { id, identity } = await domainCalled('shop.example.org')
     const info = await addRoute(id, 'info', 'shop.example.org')
     const help = await addRoute(id, 'help', 'shop.example.org')
@@ -211,15 +211,15 @@ describe('the edit of a domain', () => {
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-2')
     await page.keyboard.press('Enter')
-    await dialog.getByText(`Route ${info} takes mail for info@store.example.org`).waitFor()
+    await dialog.getByText(`Route ${info} receives mail for info@store.example.org`).waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-3')
-    // A verified domain stops sending, so the console asks why.
+    // The edit stops a verified domain from sending, so the console requires a reason.
     await dialog.getByText('Enter a reason.').waitFor()
     await page.keyboard.type('They are called Store now')
     await dialog.getByRole('button', { name: 'Rename and re-verify' }).and(page.locator(':enabled')).waitFor()
     await page.keyboard.press('Enter')
-    await dialog.getByText('Publish these records in the DNS').waitFor()
+    await dialog.getByText('Publish these DNS records').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-records')
     await dialog.getByRole('button', { name: 'Close' }).and(page.locator(':focus')).waitFor()
@@ -243,7 +243,7 @@ describe('the edit of a domain', () => {
     const { id } = await domainCalled('store.example.org')
     const before = await routes()
     await page.getByRole('button', { name: 'Edit domain' }).click()
-    // An internationalised name: the addresses are shown as in DNS (IDNA).
+    // An internationalised name: the addresses are shown in their DNS form (IDNA).
     await dialog.getByLabel('Name').fill('müller.example')
     await dialog.getByRole('button', { name: 'Next' }).click()
     await dialog.getByLabel('Enter new addresses').check()
@@ -253,7 +253,7 @@ describe('the edit of a domain', () => {
     await picture(page, 'domain-edit-2-replace')
 
     await dialog.getByRole('button', { name: 'Next' }).click()
-    await dialog.getByText('takes mail for hello@xn--mller-kva.example').waitFor()
+    await dialog.getByText('receives mail for hello@xn--mller-kva.example').waitFor()
 
     // Grace edits first.
     await body(200, admin.patch(`${api}/domains/${id}`, { mta_provider: 'service' }))
@@ -262,7 +262,7 @@ describe('the edit of a domain', () => {
     assert.deepEqual(await findings(page), [])
     await picture(page, 'domain-edit-conflict')
     await dialog.getByRole('button', { name: 'Continue with my edits' }).click()
-    await dialog.getByText('takes mail for hello@xn--mller-kva.example').waitFor()
+    await dialog.getByText('receives mail for hello@xn--mller-kva.example').waitFor()
     await confirm(page, 'Rename and re-verify')
     await dialog.getByText('_postern.xn--mller-kva.example').first().waitFor()
     await closeResult()
@@ -314,7 +314,7 @@ describe('deleting a domain', () => {
     assert.equal((await domains()).length, 2)
   })
 
-  it('needs a reason, and leads back to the list', async () => {
+  it('requires a reason, and returns to the list', async () => {
     await open('news.example.org')
     await more('Delete domain')
     await dialog.getByText('Enter a reason.', { exact: true }).waitFor()

@@ -7,7 +7,7 @@ import { audited, confirm, dialogOf } from './dialog.ts'
 import { makeProject } from './seed.ts'
 import { checkScreens } from './visual-checks.ts'
 
-/** Inbound routes: tested, created, edited and deleted. */
+/** Tests, creates, edits and deletes inbound routes. */
 const session = await openAdminSession()
 const { admin, browser, ada } = session
 
@@ -56,21 +56,21 @@ const tester = page.getByRole('region', { name: 'Route tester' })
 const list = page.getByRole('table', { name: 'Routes' })
 
 describe('the routes of a project', () => {
-  it('start with an empty page that says what that means', async () => {
+  it('start with an empty page that explains the effect', async () => {
     await page.goto(address)
     await page.getByText('No routes yet').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'routing-empty')
   })
 
-  it('deliver the mail of one address to an endpoint', async () => {
+  it('deliver one address’s mail to an endpoint', async () => {
     await page.getByRole('button', { name: 'New route' }).click()
     await choose('Domain', 'shop.example.org')
     // A pasted full address is reduced to its local part.
     await dialog.getByRole('textbox', { name: 'Address', exact: true }).fill('Orders@shop.example.org')
     assert.equal(await dialog.getByRole('textbox', { name: 'Address', exact: true }).inputValue(), 'Orders')
     await choose('Endpoint', `Orders ${markup}`)
-    await dialog.getByText('From now on mail for orders@shop.example.org goes to endpoint').waitFor()
+    await dialog.getByText('Mail for orders@shop.example.org is delivered to endpoint').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'route-new')
     await confirm(page, 'Create route', 'They asked for it')
@@ -90,12 +90,12 @@ describe('the routes of a project', () => {
     ])
   })
 
-  it('match all other addresses of a domain, whatever was filled in before', async () => {
+  it('match all of a domain’s other addresses, whatever was entered before', async () => {
     await page.getByRole('button', { name: 'New route' }).click()
     await choose('Domain', 'shop.example.org')
     await dialog.getByRole('textbox', { name: 'Address', exact: true }).fill('nobody')
     await choose('Endpoint', `Orders ${markup}`)
-    await dialog.getByLabel('All other addresses of the domain').check()
+    await dialog.getByLabel('All other addresses in the domain').check()
     await choose('Action', 'Forward to an address')
     await dialog.getByLabel('Forward to').fill('ada@example.com')
     await dialog.getByText('is forwarded to ada@example.com').waitFor()
@@ -116,19 +116,19 @@ describe('the routes of a project', () => {
     await picture(page, 'routing')
   })
 
-  it('that forward wait for confirmation, which is requested again from the list', async () => {
+  it('await confirmation if they forward, and the confirmation can be requested again from the list', async () => {
     const row = list.getByRole('row').filter({ hasText: 'all other mail to shop.example.org' })
     await row.getByText('not confirmed').waitFor()
     await row.getByText('Deferred until ada@example.com confirms').waitFor()
     await row.getByRole('button', { name: 'More for all other mail to shop.example.org' }).click()
     await page.getByRole('menuitem', { name: 'Resend confirmation link' }).click()
-    await dialog.getByText('A new link is mailed to ada@example.com').waitFor()
+    await dialog.getByText('A new confirmation link is sent to ada@example.com').waitFor()
     assert.deepEqual(await findings(page), [])
-    await confirm(page, 'Send link', 'They deleted the mail')
+    await confirm(page, 'Resend link', 'They deleted the mail')
     await audited(admin, projectId, 'routing.request-confirmation', 'They deleted the mail')
   })
 
-  it('are edited as a whole, also after an edit conflict', async () => {
+  it('are edited as a whole, even after an edit conflict', async () => {
     const row = list.getByRole('button', { name: 'orders@shop.example.org', exact: true })
     await row.click()
     await choose('Action', 'Reject')
@@ -165,7 +165,7 @@ describe('the routes of a project', () => {
     })
   })
 
-  it('are not created twice: the dialog shows why the server rejects it', async () => {
+  it('are not created twice: the dialog shows why the request was rejected', async () => {
     await page.getByRole('button', { name: 'New route' }).click()
     await choose('Domain', 'news.example.org')
     await dialog.getByRole('textbox', { name: 'Address', exact: true }).fill('orders')
@@ -192,15 +192,15 @@ describe('the tester', () => {
     assert.equal(await row.count(), 1)
     assert.deepEqual(await findings(page), [])
     await picture(page, 'routing-tester')
-    // The route in the result opens.
+    // Opens the matching route.
     await tester.getByRole('button', { name: 'orders@news.example.org' }).click()
     await dialog.getByText('Edit route for orders@news.example.org').waitFor()
     await page.keyboard.press('Escape')
   })
 
-  it('can be shared by its URL, and says why mail is not delivered', async () => {
+  it('can be shared by its URL, and explains why mail is not delivered', async () => {
     await page.goto(`${address}?address=anybody@shop.example.org`)
-    await tester.getByText('cannot send before it is verified').waitFor()
+    await tester.getByText('cannot send until it is verified').waitFor()
     assert.equal(
       await page.getByLabel('Which route matches this address?').inputValue(),
       'anybody@shop.example.org',
@@ -224,10 +224,10 @@ describe('the tester', () => {
 })
 
 describe('deleting a route', () => {
-  it('needs a reason, and says which route matches then', async () => {
+  it('requires a reason, and shows which route will match instead', async () => {
     await list.getByRole('button', { name: 'More for noise@news.example.org' }).click()
     await page.getByRole('menuitem', { name: 'Delete route' }).click()
-    await dialog.getByText('No route accepts mail for noise@news.example.org any more').waitFor()
+    await dialog.getByText('No other route accepts mail for noise@news.example.org').waitFor()
     await dialog.getByText('Enter a reason.', { exact: true }).waitFor()
     assert.equal(await dialog.getByRole('button', { name: 'Delete route' }).isDisabled(), true)
     assert.deepEqual(await findings(page), [])

@@ -9,7 +9,7 @@ import { takeSecret } from './secret.ts'
 import { makeProject } from './seed.ts'
 import { checkScreens } from './visual-checks.ts'
 
-/** API keys and members of a project: created, edited and removed. */
+/** Creates, edits and removes a project's API keys and members. */
 const session = await openAdminSession()
 const { admin, ada, grace } = session
 /** Markup in a name. */
@@ -61,7 +61,7 @@ async function choose(label: string, option: string | RegExp): Promise<void> {
   await page.getByRole('option', { name: option }).click()
 }
 
-/** From the menu at the end of a row. */
+/** Uses the menu at the end of a row. */
 async function more(of: string, item: string): Promise<void> {
   await page.getByRole('button', { name: `More for ${of}`, exact: true }).click()
   await page.getByRole('menuitem', { name: item }).click()
@@ -83,8 +83,8 @@ describe('API keys', () => {
     await dialog.getByLabel('Name').fill(`Shop ${hostile}`)
     await dialog.getByLabel('domains:read').check()
     await choose('Domain', 'shop.example.org')
-    await dialog.getByText(/awaits verification: until then the key sends nothing/).waitFor()
-    await dialog.getByText(/It is a test key/).waitFor()
+    await dialog.getByText(/is not verified: the key cannot send until it is/).waitFor()
+    await dialog.getByText(/This is a test key/).waitFor()
     await dialog.getByLabel('Allowed IP addresses').pressSequentially('127.0.0.1,')
     await dialog.getByLabel('Allowed IP addresses').fill('192.0.2.0/33')
     await dialog.getByLabel('Allowed IP addresses').press('Enter')
@@ -122,7 +122,7 @@ describe('API keys', () => {
     await page.getByRole('button', { name: `Shop ${hostile}`, exact: true }).click()
     await dialog.getByLabel('Name').fill('Web shop')
     await dialog.getByLabel('Active').uncheck()
-    await dialog.getByText('Every request with it is refused from now on.').waitFor()
+    await dialog.getByText('Requests with this key are rejected immediately.').waitFor()
     await act('Save changes', 'They do not know who has it')
     await page.getByRole('button', { name: 'Web shop', exact: true }).waitFor()
     const [key] = await keys()
@@ -148,7 +148,7 @@ describe('API keys', () => {
     await audited(admin, projectId, 'api-keys.rotate', 'It was in a log')
   })
 
-  it('are deleted, by the keyboard alone', async () => {
+  it('are deleted using only the keyboard', async () => {
     await page.getByRole('button', { name: 'More for Web shop' }).focus()
     await page.keyboard.press('Enter')
     await chooseByKeyboard(page, 'Delete API key')
@@ -163,7 +163,7 @@ describe('API keys', () => {
 })
 
 describe('members', () => {
-  it('start with the owner, and say how to change the owner', async () => {
+  it('start with the owner, and explain how to change the owner', async () => {
     await page.goto(`/console/projects/${projectId}/members`)
     await page.getByText('1 of 2 members in the plan').waitFor()
     await page.getByText('Change the owner in project settings.').waitFor()
@@ -173,14 +173,14 @@ describe('members', () => {
     assert.equal(await page.getByRole('button', { name: `More for ${ada.email}` }).count(), 0)
   })
 
-  it('are added or invited, and exceed the plan only with a reason', async () => {
+  it('are added or invited, and can exceed the plan’s limit only with a reason', async () => {
     const add = async (email: string, role: RegExp) => {
       await page.getByRole('button', { name: 'New member' }).click()
       await dialog.getByLabel('Email').fill(email)
       await choose('Role', role)
     }
     await add('mallory@example.com', /^Viewer/)
-    await dialog.getByText('The account with this address is a member at once.').waitFor()
+    await dialog.getByText('The account with this address becomes a member immediately.').waitFor()
     await confirm(page, 'Add member')
     await page.getByRole('button', { name: 'mallory@example.com', exact: true }).waitFor()
     await page.getByText(hostile, { exact: true }).waitFor()
@@ -188,7 +188,7 @@ describe('members', () => {
     await audited(admin, projectId, 'members.create', null)
 
     await add('linus@example.org', /^Developer/)
-    await dialog.getByText(/This goes past the limit max_users/).waitFor()
+    await dialog.getByText(/This exceeds the limit max_users/).waitFor()
     await dialog.getByText('Enter a reason.', { exact: true }).waitFor()
     assert.ok(await dialog.getByRole('button', { name: 'Add member' }).isDisabled())
     await picture(page, 'member-past-limit')
@@ -216,7 +216,7 @@ describe('members', () => {
   it('get a new role', async () => {
     await page.getByRole('button', { name: grace.email, exact: true }).click()
     await choose('Role', /^Viewer/)
-    await dialog.getByText('The person acts as viewer from their next request on.').waitFor()
+    await dialog.getByText("The role viewer applies from the person's next request.").waitFor()
     await act('Change role', 'She only looks')
     await dialog.waitFor({ state: 'hidden' })
     assert.equal((await memberOf(grace.email))?.role, 'viewer')

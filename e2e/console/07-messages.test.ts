@@ -27,7 +27,7 @@ const scheduled = await acme.send({ subject: 'Winter sale', to: ['ann@example.ne
 const nasty = await acme.send({
   subject: hostile,
   to: ['cy@example.net'],
-  // A tag cannot contain markup: the server accepts letters, digits and a few signs.
+  // A tag cannot contain markup: the server accepts letters, digits and a few punctuation marks.
   tags: ['javascript-1'],
   metadata: { note: hostile },
 })
@@ -36,10 +36,10 @@ const statusesOf = async (id: string): Promise<string[]> => {
   return recipients.map(({ status }: { status: string }) => status)
 }
 await eventually(
-  'the first mail has arrived, but for one copy',
+  'the first message has arrived, except for one recipient',
   async () => (await statusesOf(delivered)).join() === 'delivered,delivered,bounced',
 )
-await eventually('the last mail has arrived', async () => (await statusesOf(nasty)).join() === 'delivered')
+await eventually('the last message has arrived', async () => (await statusesOf(nasty)).join() === 'delivered')
 
 let page: Page
 before(async () => {
@@ -64,7 +64,10 @@ describe('messages', () => {
   it('are found by recipient, status and tag, which are kept in the address bar', async () => {
     await page.getByLabel('Recipient').fill('BO@example.net')
     await page.getByLabel('Recipient').press('Enter')
-    await eventually('the recipient’s is found', async () => (await subjects()).join() === 'Your order')
+    await eventually(
+      'the message of the recipient is found',
+      async () => (await subjects()).join() === 'Your order',
+    )
     await page.getByRole('combobox', { name: 'Status' }).click()
     await page.getByRole('option', { name: 'complained' }).click()
     await page.getByText('No matching messages').waitFor()
@@ -72,7 +75,10 @@ describe('messages', () => {
     assert.deepEqual(await findings(page), [])
 
     await page.goto(`${messages}?tag=receipt`)
-    await eventually('the tag’s is found', async () => (await subjects()).join() === 'Your order')
+    await eventually(
+      'the message with the tag is found',
+      async () => (await subjects()).join() === 'Your order',
+    )
     assert.equal(await page.getByLabel('Tag').inputValue(), 'receipt')
     await page.goto(`${messages}?status=scheduled&cursor=%3Cscript%3E`)
     await page.getByText('Something went wrong').waitFor()
@@ -109,12 +115,12 @@ describe('messages', () => {
     assert.deepEqual(await findings(page), [])
     await page.getByRole('link', { name: 'receipt' }).click()
     await eventually(
-      'a tag leads to all that have it',
+      'a tag links to all messages with it',
       async () => (await subjects()).join() === 'Your order',
     )
   })
 
-  it('show what customers wrote as text', async () => {
+  it("show customers' input as text", async () => {
     for (const address of [messages, `${messages}/${nasty}`]) {
       await page.goto(address)
       await page.getByText(hostile).first().waitFor()
@@ -130,14 +136,14 @@ describe('messages', () => {
     await page.goto(`${messages}/${scheduled}`)
     await page.getByRole('button', { name: 'Cancel message' }).click()
     const dialog = dialogOf(page)
-    await dialog.getByText('Mails that are not sent: 1.').waitFor()
+    await dialog.getByText('Recipients who will not receive the message: 1.').waitFor()
     await dialog.getByText('Enter a reason.').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'message-cancel')
     await confirm(page, 'Cancel message', 'Sent to the wrong list')
     await dialog.waitFor({ state: 'detached' })
     await eventually(
-      'the worker has canceled it',
+      'the worker has canceled the message',
       async () => (await statusesOf(scheduled)).join() === 'canceled',
     )
     await page.getByRole('button', { name: 'Cancel message' }).waitFor({ state: 'detached' })
@@ -169,7 +175,7 @@ describe('suppressed addresses', () => {
     assert.equal(new URL(page.url()).search, '?view=suppressed')
     assert.deepEqual(await findings(page), [])
     await table.getByRole('link', { name: 'bounce-1@example.net' }).click()
-    await eventually('the mail to it is shown', async () => (await subjects()).join() === 'Your order')
+    await eventually('the message to it is shown', async () => (await subjects()).join() === 'Your order')
   })
 
   it('and messages are empty in a new project', async () => {

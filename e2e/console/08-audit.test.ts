@@ -45,25 +45,25 @@ before(async () => {
   page = await session.browser.enter(ada)
 })
 const rows = () => page.getByRole('table', { name: 'Audit' }).getByRole('row')
-/** The sentences, newest first, with reasons. */
+/** The displayed sentences with their reasons, newest first. */
 const sentences = async (): Promise<string[]> =>
   page.getByRole('table', { name: 'Audit' }).locator('tbody td:first-child').allTextContents()
 const verification = () => page.getByRole('region', { name: 'Verification' })
 const projectAudit = `/console/projects/${acme.id}/audit`
 
-describe('the audit of a project', () => {
+describe('the audit log of a project', () => {
   it('is shown in sentences, with reasons and limit exceptions, and is verified when the page opens', async () => {
     await page.goto(projectAudit)
     await rows().filter({ hasText: 'Card testing' }).waitFor()
     await eventually(
-      'names are found',
+      'names are resolved',
       async () => (await sentences())[0] === 'Ada locked Acme and set its score to 20: Card testing',
     )
     assert.deepEqual((await sentences()).slice(1), [
-      'Grace rotated the secret of endpoint Orders of Acme: Leaked in a log',
-      'Grace added endpoint Orders to Acme',
-      'Ada invited bo@example.com to Acme as viewer: Sales agreed over plan limit',
-      'Ada allowed Acme to use shared mail servers: A customer since 2019',
+      'Grace rotated the secret of endpoint Orders in Acme: Leaked in a log',
+      'Grace created endpoint Orders in Acme',
+      'Ada added bo@example.com to Acme as viewer: Sales agreed over plan limit',
+      'Ada allowed shared mail servers for Acme: A customer since 2019',
       'Ada created Acme',
     ])
     await verification().getByText('intact', { exact: true }).waitFor()
@@ -99,8 +99,8 @@ describe('the audit of a project', () => {
   })
 })
 
-describe('the whole audit', () => {
-  it('holds entries without a project, and of the command line', async () => {
+describe('the whole audit log', () => {
+  it('contains entries without a project, and entries from the command line', async () => {
     await page.goto('/console/audit?project_id=0')
     await rows().filter({ hasText: 'Ada created plan Tiny' }).waitFor()
     const all = await sentences()
@@ -113,7 +113,7 @@ describe('the whole audit', () => {
     await page.goto('/console/audit')
     await page.getByRole('combobox', { name: 'Actor' }).fill('grace')
     await page.getByRole('option', { name: 'Grace <grace@example.com>' }).click()
-    await eventually('only what Grace did is shown', async () => (await sentences()).length === 2)
+    await eventually("only Grace's changes are shown", async () => (await sentences()).length === 2)
     await page.getByRole('combobox', { name: 'Project' }).fill('acm')
     await page.getByRole('option', { name: `Acme (${acme.id})` }).click()
     await page.getByRole('combobox', { name: 'Operation' }).fill('rotate')
@@ -122,12 +122,12 @@ describe('the whole audit', () => {
     await page.getByRole('option', { name: 'endpoint' }).click()
     await page.getByLabel('ID of endpoint').fill(String(endpoint.id))
     await page.getByLabel('ID of endpoint').press('Enter')
-    await eventually('one row fits all of it', async () => (await sentences()).length === 1)
+    await eventually('one row matches all filters', async () => (await sentences()).length === 1)
     const today = new Date().toISOString().slice(0, 10)
     await page.getByLabel('To (UTC)', { exact: true }).fill(today)
     await page.waitForURL(/to=/)
     assert.deepEqual(await sentences(), [
-      'Grace rotated the secret of endpoint Orders of Acme: Leaked in a log',
+      'Grace rotated the secret of endpoint Orders in Acme: Leaked in a log',
     ])
     assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), {
       project_id: String(acme.id),
@@ -143,7 +143,7 @@ describe('the whole audit', () => {
     await eventually('invalid values are ignored', async () => (await sentences()).length > 10)
   })
 
-  it('shows what customers and operators wrote as text', async () => {
+  it('shows customers’ and operators’ input as text', async () => {
     await page.goto('/console/audit')
     await rows()
       .filter({ hasText: `Ada locked ${hostile}: ${hostile}` })
@@ -183,7 +183,7 @@ describe('the whole audit', () => {
     await session.postern('audit', 'verify', '--file', file, '--public-key', publicKey)
   })
 
-  it('saves nothing of an incomplete export', async () => {
+  it('does not save an incomplete export', async () => {
     // Like a proxy that drops the connection: all but the last line arrives.
     await page.route('**/audit/export*', async (route) => {
       const response = await route.fetch()
@@ -201,7 +201,7 @@ describe('the whole audit', () => {
   })
 })
 
-describe('a page of the audit fits, wide and narrow, light and dark:', () => {
+describe('an audit page fits, wide and narrow, light and dark:', () => {
   const table = (name: string) => (window: Page) => window.getByRole('table', { name }).waitFor()
   it('changes', () => checkScreens(session, 'audit', '/console/audit', table('Audit')))
   it('denied requests', () =>
@@ -209,7 +209,7 @@ describe('a page of the audit fits, wide and narrow, light and dark:', () => {
   it('a project', () =>
     checkScreens(session, 'audit-project', projectAudit, async (window) => {
       await window.getByText('intact', { exact: true }).waitFor()
-      await window.getByText('Grace added').waitFor()
+      await window.getByText('Grace created').waitFor()
     }))
   it('an entry', () =>
     checkScreens(session, 'audit-entry', `/console/audit/${lockId}`, (window) =>
@@ -220,9 +220,9 @@ describe('a page of the audit fits, wide and narrow, light and dark:', () => {
 /** Inserts entries with wrong hashes. */
 async function forge(firstSeq: number, lastSeq: number): Promise<void> {
   await session.database.query(
-    `insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation, project_id,
+    `insert into control.audit (chain, seq, at, actor_kind, actor_id, actor_digest, request_id, operation, project_id,
                                 resource_type, resource_id, after, xid, prev_hash, hash)
-     select $1::bigint, seq, now(), $4, hash, 'r', 'projects.edit', $1, 'project', $1::text,
+     select $1::bigint, seq, now(), 'person', $4, hash, 'r', 'projects.edit', $1, 'project', $1::text,
             jsonb_build_object('name', repeat('x', 1000)), pg_current_xact_id(), hash, hash
        from generate_series($2::int, $3::int) as seq, decode(repeat('00', 32), 'hex') as hash`,
     [acme.id, firstSeq, lastSeq, session.ada.id],
@@ -230,7 +230,7 @@ async function forge(firstSeq: number, lastSeq: number): Promise<void> {
 }
 
 describe('an audit log that was tampered with', () => {
-  it('is detected, and the first altered entry is named', async () => {
+  it('is detected, and the first altered entry is identified', async () => {
     await forge(7, 7)
     await page.goto(projectAudit)
     await verification().getByText('not intact').waitFor()

@@ -41,13 +41,13 @@ const userOf = async (email: string) =>
 
 const dialog = page.getByRole('dialog')
 
-/** Chooses from a select. */
+/** Chooses an option in a select field. */
 async function choose(label: string, option: string, within: ReturnType<Page['getByRole']>): Promise<void> {
   await within.getByLabel(label, { exact: true }).click()
   await page.getByRole('option', { name: option, exact: true }).click()
 }
 
-/** The preview has loaded, and the button is enabled. */
+/** Waits until the preview has loaded and the button is enabled. */
 const ready = (button: string) => dialog.getByRole('button', { name: button, disabled: false }).waitFor()
 const table = (window: Page) => window.getByRole('table').waitFor()
 
@@ -100,12 +100,12 @@ describe('plans', () => {
     await page.getByRole('button', { name: 'Starter' }).click()
     await dialog.getByText('No changes.').first().waitFor()
     await dialog.getByLabel('Messages per month (maximum)').fill('80000')
-    await dialog.getByText('Projects on this plan, to which this applies at once: 3.').waitFor()
+    await dialog.getByText('Applies immediately to the projects on this plan: 3.').waitFor()
     await dialog.getByRole('cell', { name: '80000' }).waitFor()
     await ready('Save plan')
     assert.deepEqual(await findings(page), [])
     await picture(page, 'plan-edit')
-    // Another administrator changes the price: this edit must not revert it.
+    // Another administrator changes the price: this edit must not revert that change.
     await body(200, session.admin.patch(`/admin/plans/${starter?.id}`, { price: 25 }))
     await dialog.getByRole('textbox', { name: 'Reason' }).fill('Asked for by sales')
     await dialog.getByRole('button', { name: 'Save plan' }).click()
@@ -121,12 +121,12 @@ describe('plans', () => {
     assert.equal((await lastAudit('plans.edit'))?.reason, 'Asked for by sales')
   })
 
-  it('are made unavailable, and filtered by that', async () => {
+  it('are made unavailable, and filtered by availability', async () => {
     await makePlan(session.admin, { name: 'Business' })
     await page.goto('/console/plans')
     await page.getByRole('button', { name: 'Starter' }).click()
     await choose('Availability', 'Not available to new projects', dialog)
-    await dialog.getByText('It can no longer be assigned to a project.').waitFor()
+    await dialog.getByText('The plan can no longer be assigned to a project.').waitFor()
     await dialog.getByRole('button', { name: 'Save plan' }).click()
     await dialog.waitFor({ state: 'hidden' })
     await page.getByText('inactive', { exact: true }).waitFor()
@@ -191,7 +191,7 @@ describe('users', () => {
     assert.equal((await lastAudit('users.edit'))?.reason, `Asked to ${hostile}`)
   })
 
-  it('become administrators, by the keyboard alone', async () => {
+  it('become administrators, using only the keyboard', async () => {
     await page.goto('/console/users?q=customer7')
     const row = page.getByRole('button', { name: 'customer7@example.net' })
     await row.focus()
@@ -201,7 +201,7 @@ describe('users', () => {
     await page.getByRole('option', { name: 'Administrator' }).waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
-    await dialog.getByText('The user may do everything in every project.').waitFor()
+    await dialog.getByText('The user has full access to every project.').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'user-edit')
     await dialog.getByRole('textbox', { name: 'Reason' }).focus()
@@ -220,7 +220,7 @@ describe('users', () => {
     await page.goto('/console/users?role=admin')
     await page.getByRole('button', { name: session.grace.email }).click()
     await dialog.getByLabel('Sign out of all sessions').check()
-    await dialog.getByText('Sessions ended: 1').waitFor()
+    await dialog.getByText('Sessions revoked: 1').waitFor()
     await dialog.getByRole('textbox', { name: 'Reason' }).fill('Laptop lost')
     await dialog.getByRole('button', { name: 'Save changes' }).click()
     await dialog.waitFor({ state: 'hidden' })
@@ -229,7 +229,7 @@ describe('users', () => {
     assert.equal((await lastAudit('users.edit'))?.reason, 'Laptop lost')
   })
 
-  it('keep at least one administrator', async () => {
+  it('always include at least one administrator', async () => {
     for (const email of [session.grace.email, 'customer7@example.net']) {
       const { id } = (await userOf(email)) ?? { id: 0 }
       await body(200, session.admin.patch(`/admin/users/${id}`, { role: 'user', reason: 'Only Ada is left' }))

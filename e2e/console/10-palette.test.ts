@@ -50,7 +50,7 @@ const active = () =>
   )
 
 describe('the command palette', () => {
-  it('opens from within a field, and closes by Escape and by its shortcut', async () => {
+  it('opens from within a field, and closes with Escape and with its shortcut', async () => {
     await page.goto('/console/projects')
     await page.getByLabel('Search').fill('acm')
     await open()
@@ -64,7 +64,7 @@ describe('the command palette', () => {
     await palette.waitFor({ state: 'hidden' })
   })
 
-  it('keeps the keys that are pressed before it has loaded', async () => {
+  it('keeps the keys pressed before it has loaded', async () => {
     const fresh = await session.browser.enter(session.ada)
     const { promise, resolve: letGo } = Promise.withResolvers<void>()
     await fresh.route(/\/assets\/palette-dialog-.*\.js/, async (route) => {
@@ -122,7 +122,7 @@ describe('the command palette', () => {
     }
   })
 
-  it('shows names as text, and says when there are no results', async () => {
+  it('shows names as text, and a message when there are no results', async () => {
     await open()
     await page.keyboard.type('evil <img')
     await option(`Evil ${hostile}`).waitFor()
@@ -139,7 +139,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('shows the results of the last search, whichever arrives first', async () => {
+  it('shows the results of the last search, whichever results arrive first', async () => {
     const { promise, resolve: letGo } = Promise.withResolvers<void>()
     await page.route(/\/v1\/admin\/search\?q=birch$/, async (route) => {
       await promise
@@ -159,7 +159,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('keeps what is typed when a page with a search field loads late', async () => {
+  it('keeps the typed text when a page with a search field loads late', async () => {
     await page.goto('/console/plans')
     await page.getByRole('heading', { name: 'Plans' }).waitFor()
     const { promise, resolve: letGo } = Promise.withResolvers<void>()
@@ -230,7 +230,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('fits a narrow window, where a button opens it', async () => {
+  it('fits a narrow window, where it is opened by a button', async () => {
     const narrow = await session.browser.enter(session.ada, { width: 390 })
     await narrow.goto('/console/projects')
     await narrow.getByRole('button', { name: /^Jump to/ }).click()

@@ -16,7 +16,7 @@ import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 import { findings, openBrowser, picture } from './browser.ts'
 
 /**
- * A new operator who has run `npm run dev` for the first time, and has nothing but its output: finds the project that
+ * A new operator has run `npm run dev` for the first time and has only its output. The operator finds the project that
  * should not be sending, sees why, locks it with a reason, and finds the entry in the audit log.
  */
 const root = path.resolve(import.meta.dirname, '../..')
@@ -45,7 +45,7 @@ async function develop(): Promise<string> {
     lines.push(line)
     if (line.startsWith('Ctrl-C stops it')) resolve()
   })
-  child.once('exit', () => reject(new Error(`npm run dev ended too early:\n${lines.join('\n')}`)))
+  child.once('exit', () => reject(new Error(`npm run dev exited too early:\n${lines.join('\n')}`)))
   await promise
   return lines.join('\n')
 }
@@ -61,7 +61,7 @@ const printed = await develop()
 const browser = await openBrowser(`http://127.0.0.1:${port}`)
 const page = await browser.window()
 
-/** Clicks and key presses; typing a text counts as one. */
+/** The number of clicks and key presses. Typing a text counts as one. */
 let steps = 0
 const click = async (target: Locator) => {
   steps++

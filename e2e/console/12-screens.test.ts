@@ -19,7 +19,7 @@ const make = (name: string, planId: number) =>
 const edit = (id: number, change: object) =>
   body(200, admin.patch(`/admin/projects/${id}`, { ...change, reason }))
 
-/** With the four named ones, one more than fits on a page. */
+/** Together with the four named projects, one more than fits on one page. */
 const others = Array.from({ length: 47 }, (_, index) => `Customer ${String(index + 1).padStart(2, '0')}`)
 let acme = { id: 0 }
 
@@ -34,7 +34,7 @@ describe('screens, wide and narrow, light and dark', () => {
     )
   })
 
-  it('of a Postern without a project', async () => {
+  it('of an installation without projects', async () => {
     await page.goto('/console/projects')
     await page.getByText('No projects yet').waitFor()
     assert.deepEqual(await findings(page), [])
@@ -46,7 +46,7 @@ describe('screens, wide and narrow, light and dark', () => {
   describe('with projects and mail', () => {
     before(async () => {
       const starter = await makePlan(admin, { name: 'Starter' })
-      // The owner alone is more than this one allows.
+      // The owner alone already exceeds this plan's limit.
       const tiny = await makePlan(admin, { name: 'Tiny', max_users: 0 })
       for (const name of others) await make(name, starter.id)
       acme = await make('Acme', starter.id)
@@ -83,7 +83,7 @@ describe('screens, wide and narrow, light and dark', () => {
   })
 })
 
-/** Thirty days of counters, as the mail side writes them. */
+/** Inserts thirty days of counters, in the form in which the mail side writes them. */
 async function mailOf(projectId: number): Promise<void> {
   await session.database.query(
     `with days as (
@@ -160,7 +160,7 @@ describe('the list of projects', () => {
   })
 })
 
-/** By keyboard alone. */
+/** Uses only the keyboard. */
 async function tabTo(target: Locator): Promise<void> {
   const there = target.and(page.locator(':focus'))
   for (let presses = 0; presses < 60; presses++) {

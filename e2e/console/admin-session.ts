@@ -17,7 +17,7 @@ import { body } from '../stage.ts'
 import { type Browser, openBrowser, type Person } from './browser.ts'
 
 /**
- * An administrator's session: a `postern all` on a PostgreSQL of its own, a mail server that accepts everything and
+ * An administrator's session: `postern all` with its own PostgreSQL server, a mail server that accepts all mail and
  * returns reports, an HTTPS receiver for webhooks, and a browser in which Ada can sign in.
  */
 export interface AdminSession {
@@ -77,7 +77,7 @@ export async function openAdminSession(settings: Record<string, string> = {}): P
   ])
   const admin = new Caller(url, (await postern('token', '--email', administrators[0].email)).trim())
   const { data } = await body<{ data: { id: number; email: string }[] }>(200, admin.get('/admin/users'))
-  // The order of creation is not known.
+  // The administrators are created concurrently, so their order varies.
   const idOf = (person: { email: string }) => data.find(({ email }) => email === person.email)?.id ?? 0
   const [ada, grace] = [
     { ...administrators[0], id: idOf(administrators[0]) },

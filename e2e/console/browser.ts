@@ -11,15 +11,18 @@ export interface Person {
   id: number
   email: string
   password: string
-  /** The URI for the authenticator. */
+  /** The otpauth:// URI for the authenticator app. */
   otpauth: string
 }
 
 /** Debian's Chromium. */
 export interface Browser {
-  /** A window in which this person is signed in: the first time through the form, later with its cookie. */
+  /**
+   * Opens a window in which this person is signed in: through the form the first time, and with the session cookie
+   * afterwards.
+   */
   enter(person: Person, options?: WindowOptions): Promise<Page>
-  /** A window without a session. */
+  /** Opens a window without a session. */
   window(options?: WindowOptions): Promise<Page>
 }
 
@@ -44,7 +47,7 @@ export async function openBrowser(url: string): Promise<Browser> {
   const complaints: string[] = []
   cleanUp(async () => {
     await chrome.close()
-    assert.deepEqual(complaints, [], 'the pages complained')
+    assert.deepEqual(complaints, [], 'the pages logged errors')
   })
   const cookies = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>()
 
@@ -57,11 +60,11 @@ export async function openBrowser(url: string): Promise<Browser> {
       permissions: ['clipboard-read', 'clipboard-write'],
     })
     const page = await context.newPage()
-    // For a busy machine.
+    // Long enough for a busy machine.
     page.setDefaultTimeout(patienceMs)
     page.on('pageerror', (error) => complaints.push(String(error)))
     page.on('console', (message) => {
-      // Expected 4xx responses, and requests that a scenario aborts, are logged by the browser as well.
+      // The browser also logs expected 4xx responses and requests that a scenario aborts.
       if (message.type() === 'error' && !/status of 4\d\d|net::ERR_FAILED/.test(message.text()))
         complaints.push(message.text())
     })
@@ -96,7 +99,7 @@ export async function signIn(page: Page, { email, password, otpauth }: Person, a
   await page.getByRole('button', { name: 'Sign in' }).click()
   const field = page.getByLabel('Authentication code')
   await field.waitFor()
-  // As late as possible: a code is valid for a minute.
+  // Generated as late as possible, because a code is valid for one minute.
   await field.fill(totpCode(otpauth, Date.now() + aheadMs))
   await page.getByRole('button', { name: 'Confirm' }).click()
 }
@@ -110,7 +113,7 @@ interface Finding {
 
 /** Serious and critical axe-core violations on the page. */
 export async function findings(page: Page): Promise<string[]> {
-  // Evaluated, because the page's content security policy does not apply to that.
+  // Evaluated as a script, because the page's content security policy does not apply to evaluation.
   if (!(await page.evaluate('typeof window.axe === "object"'))) {
     await page.evaluate(await readFile(axeFile, 'utf8'))
   }
@@ -127,15 +130,15 @@ export async function findings(page: Page): Promise<string[]> {
 }
 
 /**
- * Asserts that customers' input, such as `<img src=x onerror="document.title='owned'">`, is text on the page: it created
- * no element, which the content security policy would not prevent, and ran nothing.
+ * Asserts that customers' input, such as `<img src=x onerror="document.title='owned'">`, is text on the page: it
+ * executed no script and created no element. The content security policy would not prevent the creation of elements.
  */
 export async function staysText(page: Page): Promise<void> {
   assert.equal(await page.locator('img').count(), 0)
   assert.notEqual(await page.title(), 'owned')
 }
 
-/** Set by `npm run screens`. */
+/** The folder for screenshots, set by `npm run screens`. */
 const arePicturesWanted = process.env['POSTERN_TEST_PICTURES'] !== undefined
 
 /** Not in the repository; a few are copied into docs/guide/console/. */
@@ -144,5 +147,5 @@ const folder = path.resolve(import.meta.dirname, '../../.screens')
 export async function picture(page: Page, name: string): Promise<void> {
   if (!arePicturesWanted) return
   await mkdir(folder, { recursive: true })
-  await page.screenshot({ path: path.join(folder, `${name}.png`) })
+  await page.screenshot({ path: path.join(folder, `${name}.png`), animations: 'disabled' })
 }

@@ -3,10 +3,10 @@ import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import type { Caller } from '../caller.ts'
 import { body } from '../stage.ts'
 
-/** The act dialog. */
+/** The dialog for an administrative action. */
 export const dialogOf = (page: Page): Locator => page.getByRole('dialog')
 
-/** Enters the reason, if given, and clicks the submit button. */
+/** Enters the reason, if any, and clicks the submit button. */
 export async function confirm(page: Page, button: string, reason?: string): Promise<void> {
   const dialog = dialogOf(page)
   if (reason !== undefined) await dialog.getByRole('textbox', { name: 'Reason' }).fill(reason)
@@ -14,8 +14,8 @@ export async function confirm(page: Page, button: string, reason?: string): Prom
 }
 
 /**
- * Chooses from an opening menu by keyboard. The menu takes the focus a moment after it appears, and a key pressed before
- * that moves nothing, so the arrow is pressed until the item has the focus.
+ * Chooses an item from a menu that is opening, by keyboard. The menu takes the focus shortly after it appears, and a
+ * key pressed before then has no effect, so the arrow key is pressed until the item has the focus.
  */
 export async function chooseByKeyboard(page: Page, item: string): Promise<void> {
   const wanted = page.getByRole('menuitem', { name: item })
@@ -36,14 +36,14 @@ interface Entry {
   related: { resource: string; id: string | number }[]
 }
 
-/** The newest audit entry of a project, once it has this operation and reason. */
+/** Waits until the project's newest audit entry has this operation and reason, and returns the entry. */
 export const audited = (
   admin: Caller,
   projectId: number,
   operation: string,
   reason: string | null,
 ): Promise<Entry> =>
-  eventually(`the audit says ${operation}: ${reason}`, async () => {
+  eventually(`the audit contains ${operation}: ${reason}`, async () => {
     const { data } = await body<{ data: Entry[] }>(
       200,
       admin.get(`/admin/audit?project_id=${projectId}&limit=1`),

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { findings, picture } from './browser.ts'
 import { dialogOf } from './dialog.ts'
 
-/** Reads a secret from the dialog: it is shown once, copied, confirmed, and then no longer in the page. */
+/** Reads a secret from the dialog. The secret is shown once, copied and confirmed, and then removed from the page. */
 export async function takeSecret(page: Page, form: RegExp, name: string): Promise<string> {
   const dialog = dialogOf(page)
   await dialog.getByText('This secret is shown only once').waitFor()
@@ -22,6 +22,6 @@ export async function takeSecret(page: Page, form: RegExp, name: string): Promis
   await dialog.getByRole('button', { name: 'Done' }).click()
   await dialog.waitFor({ state: 'hidden' })
   const html = String(await page.evaluate('document.documentElement.outerHTML'))
-  assert.ok(!html.includes(secret), 'it is nowhere in the page')
+  assert.ok(!html.includes(secret), 'the page does not contain the secret')
   return secret
 }

@@ -50,7 +50,7 @@ export async function makeSender(session: AdminSession, host = 'acme.example'): 
   }
 }
 
-/** Sets the domain to verified in the database, because its DNS records do not exist. */
+/** Marks the domain as verified in the database, because its DNS records do not exist. */
 async function declareVerified(database: AdminSession['database'], domainId: number): Promise<void> {
   await database.query(
     `update control.dkim_keys as keys set state = 'active', activated_at = postern.now()

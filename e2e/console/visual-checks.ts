@@ -5,8 +5,8 @@ import type { AdminSession } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
 
 /**
- * Checks a page wide and narrow, light and dark: nothing overflows, and axe finds nothing serious. axe runs once per width
- * and once per scheme, because it takes longer than everything else.
+ * Checks a page in a wide and a narrow window, and in the light and the dark scheme: nothing overflows, and axe finds
+ * nothing serious. axe runs once per width and once per scheme, because it takes longer than everything else.
  */
 export async function checkScreens(
   { browser, ada }: AdminSession,
@@ -33,7 +33,7 @@ export async function checkScreens(
   await page.context().close()
 }
 
-/** Retried, because layout by script follows a resize a frame or two later. */
+/** Retries, because layout done by scripts lags a frame or two behind a resize. */
 async function assertNoOverflow(page: Page, what: string): Promise<void> {
   const over = () => page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
   let px = 0

@@ -21,9 +21,9 @@ interface Stage extends Image {
 }
 
 /**
- * Does what a Dockerfile says without a container engine, as far as the files of this project go: FROM, COPY, RUN,
- * WORKDIR, USER, ENV, HEALTHCHECK, ENTRYPOINT, CMD, EXPOSE. Anything else is refused. A base is Debian 12, for the images of
- * Node.js with Node.js in /usr/local; RUN is done in it by systemd-nspawn.
+ * Builds a Dockerfile without a container engine. Supports the instructions used in this project: FROM, COPY, RUN,
+ * WORKDIR, USER, ENV, HEALTHCHECK, ENTRYPOINT, CMD and EXPOSE. Other instructions are rejected. The base image is
+ * Debian 12, with Node.js in /usr/local for Node.js images; systemd-nspawn executes RUN.
  */
 export function buildImage(dockerfile: string, context: { folder: string; files: string[] }): Image {
   const stages = new Map<string, Stage>()
@@ -64,7 +64,7 @@ function stageFrom(base: string): Stage {
 const wordsOf = (instruction: Instruction): string[] =>
   instruction.getArguments().map((argument) => argument.getValue())
 
-/** As `["a", "b"]`. */
+/** Parses a list such as `["a", "b"]`. */
 const listIn = (text: string): string[] => JSON.parse(/\[.*\]/s.exec(text)?.[0] ?? '[]')
 
 function follow(
@@ -118,7 +118,7 @@ function filesOf(stages: Map<string, Stage>, name: string, sources: string[]): s
   return sources.map((source) => path.join(stage.files, source))
 }
 
-/** A folder's content, or files into a folder. */
+/** Copies the content of a folder, or files into a folder. */
 function copy(sources: string[], { files, workdir }: Stage, target: string): void {
   const there = path.join(files, path.resolve(workdir, target))
   for (const source of sources) {
@@ -146,7 +146,7 @@ function copyContext(
   }
 }
 
-/** The way to the registry may be this machine's own: its cache of packages is used, and the authorities that it trusts. */
+/** Uses this machine's package cache and trusted CAs, because access to the registry may depend on them. */
 function run({ files, workdir }: Stage, command: string): void {
   const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim()
   const authorities = process.env['NODE_EXTRA_CA_CERTS']

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Image } from './image.ts'
 
-/** A service of compose.yaml, as far as it can run without an engine. */
+/** The parts of a compose.yaml service that can be run without an engine. */
 export interface Service {
   networks?: string[] | Record<string, { aliases?: string[] }>
   user?: string
@@ -20,24 +20,24 @@ export interface Service {
 }
 
 export interface Container {
-  /** With the image's user and environment; what it printed. */
+  /** Runs a command with the image's user and environment, and returns its output. */
   exec(...command: string[]): string
-  /** Its exit code. */
+  /** The exit code of the container. */
   ended: Promise<number>
   stop(): Promise<number>
 }
 
-/** Where the service reads its files, and where what it keeps is. */
+/** The locations of the service's files and volumes. */
 interface Place {
   name: string
-  /** The folder of compose.yaml. */
+  /** The folder that contains compose.yaml. */
   folder: string
   volumes: string
 }
 
 /**
- * Started by systemd-nspawn with what compose.yaml asks for: nothing of the image can be written, no privileges but those
- * that are named, no new ones. The network is that of this process.
+ * Starts a service with systemd-nspawn and the restrictions in compose.yaml: a read-only image, only the listed
+ * capabilities, and no new privileges. The service shares this process's network.
  */
 export async function startService(service: Service, image: Image, place: Place): Promise<Container> {
   const user = (service.user ?? image.user).split(':')[0] ?? 'root'
@@ -88,7 +88,7 @@ export async function startService(service: Service, image: Image, place: Place)
   }
 }
 
-/** What systemd-nspawn leaves to a container unless it is told (systemd-nspawn(1)): too much. */
+/** The default capabilities of systemd-nspawn(1), which are dropped unless compose.yaml adds them. */
 const usual =
   `AUDIT_CONTROL AUDIT_WRITE CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID IPC_OWNER KILL LEASE LINUX_IMMUTABLE
   MKNOD NET_BIND_SERVICE NET_BROADCAST NET_RAW SETFCAP SETGID SETPCAP SETUID SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_NICE
@@ -100,7 +100,7 @@ const dropped = (kept: string[]): string =>
     .map((name) => `CAP_${name}`)
     .join(',')
 
-/** `${NAME:-what it is otherwise}`. */
+/** Replaces `${NAME:-default}` with the default. */
 const filledIn = (text: string): string => text.replace(/\$\{\w+:-([^}]*)\}/g, '$1')
 
 const values = (env: Record<string, string>): Record<string, string> =>
@@ -120,14 +120,14 @@ const identity = (image: Image, user: string): string[] => {
   return [`--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--']
 }
 
-/** A volume begins with what the image has there; a file of the project is only read. */
+/** A new volume is initialised from the image; project files are bind-mounted. */
 function bindOf(volume: string, { files }: Image, { folder, volumes }: Place): string {
   const [from = '', to = '', mode] = volume.split(':')
   if (from.startsWith('.')) return `--bind${mode === 'ro' ? '-ro' : ''}=${path.resolve(folder, from)}:${to}`
   const kept = path.join(volumes, from)
   if (!existsSync(kept)) {
     mkdirSync(path.dirname(kept), { recursive: true })
-    // With its owners, as an engine does.
+    // Preserves the owners, as an engine does.
     execFileSync('cp', ['--archive', path.join(files, to), kept])
   }
   return `--bind${mode === 'ro' ? '-ro' : ''}=${kept}:${to}`
@@ -145,7 +145,7 @@ export async function healthy(container: Container, test: string[], what: string
   throw new Error(`${what} did not become healthy`)
 }
 
-/** The image of PostgreSQL, which cannot be had here: what its documentation says of a new cluster, with Debian's programs. */
+/** A replacement for the PostgreSQL image: creates a cluster as its documentation describes, with Debian's programs. */
 export function postgresImage(files: string): Image {
   const script = `#!/bin/sh
 set -eu
@@ -160,7 +160,7 @@ exec postgres -D "$PGDATA" -c listen_addresses='*'
   const data = path.join(files, 'var/lib/postgresql/data')
   mkdirSync(data)
   mkdirSync(path.join(files, 'docker-entrypoint-initdb.d'))
-  // Where a file is bound there must be one: the image cannot be written.
+  // The target of a file bind mount must exist, because the image is read-only.
   writeFileSync(path.join(files, 'docker-entrypoint-initdb.d/login.sh'), '')
   writeFileSync(path.join(files, 'usr/local/bin/docker-entrypoint.sh'), script, { mode: 0o755 })
   const image = {

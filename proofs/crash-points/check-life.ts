@@ -3,11 +3,14 @@ import type { Installation } from './installation.ts'
 import type { Life, Outcome, Variant } from './variants.ts'
 
 export interface Findings {
-  /** Received more than once, and messages that came about twice because a 250 was lost. */
+  /** The number of messages received more than once, including those submitted twice because a 250 was lost. */
   duplicates: number
-  /** Nobody knew whether its provider had it, and it had not: it has failed, and was told of. */
+  /**
+   * Whether the worker crashed without learning the provider's result for a message that the provider had not accepted.
+   * Such a message is reported as failed.
+   */
   isGivenUp: boolean
-  /** What is not as it must be after one life, in words; nothing when all is well. */
+  /** The faults after one life cycle, as sentences. */
   faults: string[]
 }
 
@@ -23,7 +26,7 @@ export async function examine(
             (select coalesce(jsonb_object_agg(type, times), '{}')
                from (select type, count(*) as times from mail.events
                       where events.message_id = recipients.message_id
-                        and events.recipient_no = recipients.recipient_no group by type) as told) as events
+                        and events.recipient_no = recipients.recipient_no group by type) as counted) as events
        from mail.recipients where address like $1`,
     [`${name}-%`],
   )
@@ -31,26 +34,26 @@ export async function examine(
   const isGivenUp = await isInDoubt(installation, name)
   const outcome = (isGivenUp && variant.otherwise) || variant
   const twins = twinsOf(stored, life)
-  // What came about without a promise must be sent all the same.
+  // Messages that were stored without an acknowledgement must be sent as well.
   const promised = [...life.promised, ...twins]
   const verdict = check({
     promised,
-    // Whoever has none calls again; what he is told is looked at by prove:database.
+    // A client that gets no response retries; prove:database checks the responses.
     answers: [],
     unanswered: [],
-    // What must not be received at all is received in vain.
+    // A message that must not be received is checked separately below.
     received: outcome.isReceived || received.length > 0 ? received : promised,
     stored,
     inFlight: [installation.inFlight],
     finalStatuses: [outcome.finalStatus],
-    told: outcome.told,
+    expectedEvents: outcome.expectedEvents,
   })
   const faults = [
     ...faultsOf(verdict),
-    ...(outcome.isReceived || received.length === 0 ? [] : ['it was sent, and must not be']),
+    ...(outcome.isReceived || received.length === 0 ? [] : ['the message was sent, but must not be']),
     ...(stored.length === promised.length
       ? []
-      : [`${stored.length} recipients are stored, and ${promised.length} were promised`]),
+      : [`${stored.length} recipients are stored, but ${promised.length} were promised`]),
     ...(await suppressions(installation, outcome, name, promised.length)),
     ...(await leftovers(installation)),
     ...(await miscounts(installation)),
@@ -58,13 +61,16 @@ export async function examine(
   return { duplicates: verdict.duplicates + twins.length, isGivenUp, faults }
 }
 
-/** Allowed messages under other ids than promised: the same mail, submitted again because no 250 arrived. */
+/**
+ * Messages that may have an id other than the acknowledged one: the same message, submitted again because no 250
+ * arrived.
+ */
 function twinsOf(stored: readonly Stored[], { promised, unanswered }: Life): Promised[] {
   const ids = new Set(promised.map(({ id }) => id))
   return stored.filter(({ id }) => !ids.has(id)).slice(0, unanswered)
 }
 
-/** An attempt was committed by a worker that died, and nothing has arrived. */
+/** Whether a crashed worker had committed an attempt whose message has not arrived. */
 async function isInDoubt(installation: Installation, name: string): Promise<boolean> {
   if (installation.dead !== 'worker' || installation.received.length > 0) return false
   const begun = await installation.query(
@@ -88,10 +94,10 @@ async function suppressions(
 
 async function leftovers(installation: Installation): Promise<string[]> {
   const left = await installation.query('select message_id, state, attempt from mail.dispatch')
-  return left.length === 0 ? [] : [`it is still to be sent: ${JSON.stringify(left)}`]
+  return left.length === 0 ? [] : [`messages are left in the queue: ${JSON.stringify(left)}`]
 }
 
-/** Over all lives so far, what is counted must be what there is. */
+/** The counters must match the stored rows, over all life cycles so far. */
 async function miscounts(installation: Installation): Promise<string[]> {
   const pairs: [what: string, counted: string, there: string][] = [
     [
@@ -100,24 +106,24 @@ async function miscounts(installation: Installation): Promise<string[]> {
       `select count(*) from mail.recipients where status <> 'suppressed'`,
     ],
     [
-      'messages that somebody is to receive',
+      'the number of messages with recipients',
       `select count(distinct message_id) from mail.recipients where status <> 'suppressed'`,
       'select count(*) from mail.bodies',
     ],
     [
-      'accepted messages',
+      'the number of accepted messages',
       `select count(*) from mail.events where type = 'message.accepted'`,
       'select count(*) from mail.messages',
     ],
     ...['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained', 'suppressed'].map(
       (kind): [string, string, string] => [
-        `the count of ${kind} mail`,
+        `the daily count of ${kind} messages`,
         `select coalesce(sum(${kind}), 0) from mail.daily_counters`,
         `select count(*) from mail.events where type = 'message.${kind}'`,
       ],
     ),
     ...['bounced', 'failed', 'complained'].map((kind): [string, string, string] => [
-      `the project's figure of ${kind} mail`,
+      `the project's count of ${kind} messages`,
       `select coalesce(sum(${kind}), 0) from control.project_stats`,
       `select coalesce(sum(${kind}), 0) from mail.daily_counters`,
     ]),
@@ -129,6 +135,6 @@ async function miscounts(installation: Installation): Promise<string[]> {
   const [row = {}] = await installation.query<Record<string, string>>(`select ${columns.join(', ')}`)
   return pairs.flatMap(([what], place) => {
     const [counted, there] = [row[`counted${place}`], row[`there${place}`]]
-    return counted === there ? [] : [`${what} is ${counted}, and there are ${there}`]
+    return counted === there ? [] : [`${what} is ${counted}, but there are ${there}`]
   })
 }

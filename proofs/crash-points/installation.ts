@@ -13,35 +13,35 @@ import { openTap, type Passing, readHttp, type Tap } from './tapped-proxy.ts'
 import { readTls } from './tls.ts'
 
 /**
- * A Postern in three processes, with a proxy on each of their connections: to PostgreSQL, to the MTA, to SES and SNS, and
- * from clients. At the chosen point its process is killed and restarted.
+ * Postern in three processes, with a proxy on each of their connections: to PostgreSQL, to the MTA, to SES and SNS, and
+ * from clients. At the chosen point the process is killed and restarted.
  */
 export interface Point {
-  /** Of the variant: the same thing may be said in several of them. */
+  /** The variant's current step. The same traffic can occur in several steps. */
   step: string
   part: PartName
   what: string
   when: Passing['when']
-  /** How often it happened before in this step. */
+  /** Number of earlier occurrences in this step. */
   occurrence: number
 }
 
 export interface Received extends Promised {
   returnPath: string
   header: string
-  /** By SES; nothing where the MTA has it. */
+  /** Set if SES accepted the message, not the MTA. */
   ses?: OutboundMail
 }
 
 export const describePoint = ({ step, part, what, when, occurrence }: Point): string =>
   `${step}: ${part}, ${when} ${what}${occurrence > 0 ? ` no. ${occurrence + 1}` : ''}`
 
-/** For a machine that does much else: what takes longer is stuck. */
+/** Long enough for a busy machine; a longer wait means that the process is stuck. */
 export const patienceMs = 300_000
 
 type Read = Parameters<typeof openTap>[2]
 
-/** By SES; the domain of `sender` is sent for by the MTA. */
+/** Sends through SES, whereas `sender` sends through the MTA. */
 const sesDomain = 'ses.example.com'
 
 export class Installation {
@@ -49,19 +49,20 @@ export class Installation {
   readonly sender: Sender
   readonly amazon: Amazon
   readonly sesDomain = sesDomain
-  /** What the MTA and SES have said yes to, and what the MTA answers to a recipient instead. */
+  /** Messages that the MTA and SES have accepted. */
   readonly received: Received[] = []
+  /** The reply with which the MTA rejects a recipient, if it does. */
   refuses: (recipient: string) => string | undefined = () => undefined
-  /** Every point that was passed since `watch`. */
+  /** Every point passed since `watch`. */
   readonly passed: Point[] = []
-  /** The recipients that were in flight at the death. */
+  /** The recipients that were in flight at the crash. */
   inFlight: Promised[] = []
   readonly #environment: Record<string, string>
   readonly #parts: Partial<Record<PartName, Part>> = {}
   readonly #databases: Partial<Record<PartName, Tap>> = {}
-  /** The others. */
+  /** The proxies on all other connections. */
   readonly #lines: Record<PartName, Tap[]> = { api: [], worker: [], intake: [] }
-  /** On which a session may be left open and used on, or not, as it happens. */
+  /** Connections on which a session may be kept open and reused. */
   readonly #sessions: Tap[] = []
   readonly #close: (() => unknown)[] = []
   readonly #handedOver = new Set<string>()
@@ -82,7 +83,7 @@ export class Installation {
   static async open(environment: Record<string, string> = {}): Promise<Installation> {
     const postern = await startPostern({ environment })
     const [sender] = await makeSenders(postern, 1)
-    if (!sender) throw new Error('there is no sender')
+    if (!sender) throw new Error('no sender was created')
     const installation = new Installation(postern, sender, await Amazon.open(), { ...environment })
     await postern.api.stop()
     await installation.#layLines()
@@ -94,17 +95,17 @@ export class Installation {
     return `http://127.0.0.1:${this.#ports.api}`
   }
 
-  /** Where reports are brought. */
+  /** The port for reports. */
   get intakePort(): number {
     return this.#ports.intake
   }
 
-  /** Where mail is brought, under TLS from the first octet. */
+  /** The submission port with implicit TLS. */
   get submissionPort(): number {
     return this.#ports.submission
   }
 
-  /** Who was killed. */
+  /** The process that was killed. */
   get dead(): PartName | undefined {
     return this.#dead
   }
@@ -154,7 +155,7 @@ export class Installation {
     return opened
   }
 
-  /** Registered with SES by the worker. That its records are in the DNS is taken for granted, as for the others. */
+  /** The worker registers the domain with SES. As with the other domains, its DNS records are assumed to be correct. */
   async #openSesDomain(): Promise<void> {
     const { ses } = this.amazon
     const response = await fetch(`${this.url}/v1/admin/projects/${this.sender.projectId}/domains`, {
@@ -197,9 +198,9 @@ export class Installation {
     })
   }
 
-  /** From now on what passes is noted, and a process dies at the point that is given. */
+  /** Starts recording points. The process is killed at the specified point. */
   async watch(point?: Point): Promise<void> {
-    // A session that was left open would be used on or not, as it happens.
+    // An open session might or might not be reused, so the points would vary.
     for (const line of this.#sessions) await line.cut()
     this.#point = point && keyOf(point)
     this.#death = undefined
@@ -215,14 +216,14 @@ export class Installation {
     this.#step = name
   }
 
-  /** Nothing is noted any more. True if the point was met, once whoever died at it lives again. */
+  /** Stops recording. Returns whether the point was reached, after the killed process has been restarted. */
   async rest(): Promise<boolean> {
     this.#step = undefined
     await this.#death
     return this.#death !== undefined
   }
 
-  /** True when somebody was killed over it. */
+  /** Returns true if the process was killed at this point. */
   #meets(part: PartName, { what, when, isVain }: Passing): boolean {
     const step = this.#step
     if (step === undefined || this.#death !== undefined) return false
@@ -241,7 +242,7 @@ export class Installation {
     return true
   }
 
-  /** It had no effect, so its beginning was none of the points. */
+  /** Removes the point before a statement that turned out to have no effect. */
   #takeBack(name: string, begun: Omit<Point, 'occurrence'>): void {
     const occurrence = (this.#seen.get(`${name} before`) ?? 1) - 1
     this.#seen.set(`${name} before`, occurrence)
@@ -258,7 +259,7 @@ export class Installation {
     await this.#start(name)
   }
 
-  /** A minute goes by: what the dead one had is given to the next. Some of it was with the MTA already. */
+  /** Expires the killed worker's leases. Some of the messages had already reached the MTA. */
   async #loseLeases(): Promise<void> {
     const leased = await this.query<Promised>(
       `update mail.dispatch set leased_until = postern.now() where state = 'leased'
@@ -267,7 +268,7 @@ export class Installation {
     this.inFlight = leased.filter(({ recipient }) => this.#handedOver.has(recipient))
   }
 
-  /** What was put off is due; what its provider was to tell of is given up. */
+  /** Makes deferred and scheduled messages due, and gives up on messages that await a report. */
   async passTime(): Promise<void> {
     await this.query(
       `update mail.dispatch set due_at = postern.now() where state in ('deferred', 'scheduled', 'awaiting')`,
@@ -278,12 +279,12 @@ export class Installation {
     return (await this.postern.superuser.query<T>(text, values)).rows
   }
 
-  /** Waits until a statement finds nothing. */
+  /** Waits until a query returns no rows. */
   async untilNone(text: string, values: unknown[] = []): Promise<void> {
     for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(20)) {
       if ((await this.query(text, values)).length === 0) return
     }
-    throw new Error(`It was not so in ${patienceMs / 1000} s: nothing of ${text}`)
+    throw new Error(`Still rows after ${patienceMs / 1000} s: ${text}`)
   }
 
   async close(): Promise<void> {

@@ -8,7 +8,7 @@ import {
 import type { Reader, Watcher } from './tapped-proxy.ts'
 
 /**
- * PostgreSQL: each statement that concerns mail and its response, and each COMMIT after a change. A transaction without a
+ * PostgreSQL: each statement that concerns mail, its response, and each COMMIT after a change. A transaction without a
  * change, and its statements, are not points.
  */
 export const readPostgres = (watch: Watcher): Reader => new PostgresReader(watch)
@@ -25,9 +25,9 @@ class PostgresReader implements Reader {
   readonly #watch: Watcher
   #isOver = false
   #text = ''
-  /** What the last answer said: no transaction, one that is open, one that failed. */
+  /** The transaction status of the last response: idle, open or failed. */
   #status = 'I'
-  /** What was changed since BEGIN. */
+  /** The tables changed since BEGIN. */
   #changed: string[] = []
   #pending: Statement | undefined
   #tag = ''
@@ -38,7 +38,7 @@ class PostgresReader implements Reader {
     this.back = splitter((type, body) => this.#answer(type, body), { hasStartup: false })
   }
 
-  /** False when it is not to be passed on, nor anything after it. */
+  /** Returns false if this message and all later ones must not be forwarded. */
   #ask(type: string, body: Buffer): boolean {
     if (type === 'P') this.#text = stringsOf(body)[1] ?? ''
     if (type === 'Q') this.#text = stringsOf(body)[0] ?? ''
@@ -76,14 +76,14 @@ class PostgresReader implements Reader {
   }
 }
 
-/** The tables that sending reads and writes; what else a part does meanwhile, such as its jobs, is another matter. */
+/** The tables that are read or written to send a message. A process's other work, such as its jobs, is ignored. */
 const concernsMail = (text: string): boolean =>
   /\bmail\.|control\.(api_keys|api_key_stats|dkim_keys|identities|project_stats)\b/.test(plain(text)) &&
   !/\bjobs\./.test(plain(text))
 
 const plain = (text: string): string => text.replaceAll('"', '')
 
-/** Two statements about the same tables are told apart by a few digits. */
+/** A short digest distinguishes statements on the same tables. */
 function nameOf(text: string, writes: string[]): string {
   const tables = plain(text).match(/\b(?:mail|control)\.[a-z_]+/g) ?? []
   const about = writes.length > 0 ? writes : [`select ${tables[0]}`]

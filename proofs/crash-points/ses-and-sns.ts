@@ -5,14 +5,14 @@ import type { OutboundMail } from '../../server/src/testing/peers/ses-outbound.t
 import { openSesPeer, type SesPeer, sesCredentials } from '../../server/src/testing/peers/ses-peer.ts'
 import { openSnsPeer, publishSns, type SnsPeer } from '../../server/src/testing/peers/sns-peer.ts'
 
-// The API asks for ten certificates a minute at most.
+// The API fetches at most ten certificates per minute.
 const betweenCertificatesMs = 6500
 
-/** SES and SNS for one installation: accepts mail and reports it, with retries until the report is accepted. */
+/** SES and SNS for one installation: accepts mail and reports the results, retrying until each report is accepted. */
 export class Amazon {
   readonly ses: SesPeer
   readonly sns: SnsPeer
-  #toldAt = -betweenCertificatesMs
+  #publishedAt = -betweenCertificatesMs
 
   private constructor(ses: SesPeer, sns: SnsPeer) {
     this.ses = ses
@@ -23,7 +23,7 @@ export class Amazon {
     return new Amazon(await openSesPeer(), await openSnsPeer())
   }
 
-  /** With both of them at the other end of a tap. */
+  /** Settings with both services behind a tapped proxy. */
   settings(ports: { ses: number; sns: number }): Record<string, string> {
     const { accessKeyId, secretAccessKey } = sesCredentials(this.ses.location.account)
     return {
@@ -36,15 +36,15 @@ export class Amazon {
     }
   }
 
-  /** Under a certificate of a new name each time, because one that is known is not asked for again. */
-  async tell(apiUrl: string, mail: OutboundMail, types: readonly SesEventType[]): Promise<void> {
-    await sleep(Math.max(0, this.#toldAt + betweenCertificatesMs - performance.now()))
-    this.#toldAt = performance.now()
+  /** Uses a new certificate name each time, because certificates are cached by name. */
+  async publishReports(apiUrl: string, mail: OutboundMail, types: readonly SesEventType[]): Promise<void> {
+    await sleep(Math.max(0, this.#publishedAt + betweenCertificatesMs - performance.now()))
+    this.#publishedAt = performance.now()
     const path = `/SimpleNotificationService-${randomUUID().replaceAll('-', '')}.pem`
     this.sns.serve(path, 200, this.sns.certificateOf() ?? '')
     for (const type of types) {
       const message = this.sns.notification(sesEvent(mail, type))
-      // Where the certificate is, is not signed.
+      // The signature does not cover the certificate URL.
       const address = new URL(path, message['SigningCertURL']).href
       await publishSns(apiUrl, { ...message, SigningCertURL: address })
     }

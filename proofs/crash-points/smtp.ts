@@ -1,8 +1,6 @@
 import type { Reader, Watcher } from './tapped-proxy.ts'
 
-/**
- * SMTP (RFC 5321): each command and its reply, the first bytes of a mail, and the final dot.
- */
+/** SMTP (RFC 5321): each command and its reply, the first bytes of a message, and the final dot. */
 const endOfData = Buffer.from('\r\n.\r\n')
 const nothing = Buffer.alloc(0)
 
@@ -17,7 +15,7 @@ class SmtpReader implements Reader {
   #replies: Buffer = nothing
   #isOver = false
   #isMail = false
-  /** What is waited for an answer to; at first, the greeting. */
+  /** The commands that await a reply; initially the greeting. */
   #asked: string[] = ['greeting']
 
   constructor(watch: Watcher, onRecipient: (address: string) => void) {
@@ -48,13 +46,13 @@ class SmtpReader implements Reader {
     return this.#take(end + 2)
   }
 
-  /** All but what may be the beginning of its end. */
+  /** Everything except a possible beginning of the final dot. */
   #nextOfMail(): Buffer {
     const end = this.#rest.indexOf(endOfData)
     if (end < 0) return this.#take(Math.max(0, this.#rest.length - endOfData.length + 1))
     if (end > 0) return this.#take(end)
-    if (!this.#says('end of mail')) return nothing
-    this.#asked.push('end of mail')
+    if (!this.#says('end of data')) return nothing
+    this.#asked.push('end of data')
     this.#isMail = false
     return this.#take(endOfData.length)
   }
@@ -65,14 +63,14 @@ class SmtpReader implements Reader {
     return taken
   }
 
-  /** False when it must not arrive. */
+  /** Returns false if the command must not arrive. */
   #says(what: string): boolean {
-    // Said when nothing is to be done any more, some time later.
+    // QUIT is sent some time later, when the connection is idle.
     if (what !== 'QUIT') this.#isOver ||= this.#watch({ what: `SMTP ${what}`, when: 'before' })
     return !this.#isOver
   }
 
-  /** Several commands may have been sent at once (RFC 2920), and several replies come so. */
+  /** Commands can be pipelined (RFC 2920), so several replies can arrive together. */
   back(chunk: Buffer): Buffer {
     this.#replies = Buffer.concat([this.#replies, chunk])
     let end = 0
@@ -86,7 +84,7 @@ class SmtpReader implements Reader {
     return passed
   }
 
-  /** False when it must not arrive. */
+  /** Returns false if the reply must not arrive. */
   #answers(code: string): boolean {
     const what = this.#asked.shift()
     if (what !== undefined && what !== 'QUIT') {
@@ -97,6 +95,6 @@ class SmtpReader implements Reader {
   }
 }
 
-/** Of the first reply that is whole; 0 if there is none. `250-` goes on, `250 ` ends it. */
+/** The length of the first complete reply; 0 if there is none. `250-` continues it, `250 ` ends it. */
 const replyLength = (bytes: Buffer): number =>
   /^(?:\d{3}-[^\n]*\n)*\d{3}(?: [^\n]*)?\n/.exec(bytes.toString('latin1'))?.[0].length ?? 0

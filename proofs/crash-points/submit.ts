@@ -1,7 +1,7 @@
 import type { SampleMessage } from '../../bench/sample-message.ts'
 import { SmtpClient } from '../../server/src/testing/peers/smtp-client.ts'
 
-/** A mail sent to the submission port with implicit TLS. */
+/** A message for the submission port with implicit TLS. */
 export interface Submission {
   from: string
   to: readonly string[]
@@ -11,15 +11,15 @@ export interface Submission {
 }
 
 export interface Submitted {
-  /** What it was promised as; undefined when there was no 250. */
+  /** The id in the 250 reply; undefined if there was no such reply. */
   id: string | undefined
-  /** The mail was said to its end, so that it may have been taken although nobody was told. */
+  /** Whether the message was sent completely. It may then have been accepted even without a reply. */
   isWhole: boolean
 }
 
 const timeoutMs = 10_000
 
-/** One try. Throws when it is refused for good. */
+/** Tries once. Throws if the message is rejected permanently. */
 export async function submit(port: number, submission: Submission): Promise<Submitted> {
   const client = await SmtpClient.openTls(port).catch(() => undefined)
   if (!client) return { id: undefined, isWhole: false }
@@ -51,19 +51,19 @@ async function converse(
   const reply = await heard(client.reply())
   if (!isYes(reply)) return { id: undefined, isWhole: true }
   const [, id] = /queued as ([0-9a-f-]{36})$/.exec(reply ?? '') ?? []
-  if (id === undefined) throw new Error(`a mail was taken with ${reply}`)
+  if (id === undefined) throw new Error(`unexpected reply to an accepted message: ${reply}`)
   await heard(client.say('QUIT'))
-  // The other side ends the connection.
+  // The server closes the connection.
   await heard(client.reply())
   return { id, isWhole: true }
 }
 
-/** Undefined when the connection is gone. */
+/** Returns undefined if the connection is closed. */
 const heard = (reply: Promise<string | undefined>): Promise<string | undefined> =>
   reply.catch(() => undefined)
 
 function isYes(reply: string | undefined): boolean {
-  if (reply?.startsWith('5')) throw new Error(`the mail was refused: ${reply}`)
+  if (reply?.startsWith('5')) throw new Error(`the message was rejected: ${reply}`)
   return /^[23]/.test(reply ?? '')
 }
 

@@ -2,23 +2,27 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /**
- * A proxy on one connection that reports each message before it passes and can cut the connection at that moment.
+ * A proxy on one connection that reports each protocol message before forwarding it and can cut the connection at that
+ * point.
  */
 export interface Passing {
-  /** The same words for the same thing in every run. */
+  /** A name that is the same in every run. */
   what: string
-  /** `before`: on its way to whoever is to do it. `after`: it is done, and the answer is on its way back. */
+  /**
+   * `before`: the request is on its way to the server. `after`: it has been executed, and the response is on its way
+   * back.
+   */
   when: 'before' | 'after'
-  /** It changed nothing, as most of what is asked again and again. */
+  /** Whether the request had no effect, like most polling statements. */
   isVain?: boolean
-  /** The statement as it is, where it is one. */
+  /** The text of a statement. */
   text?: string
 }
 
-/** True: it does not arrive, nor does anything after it. */
+/** Returns true if this message and all later ones must not arrive. */
 export type Watcher = (passing: Passing) => boolean
 
-/** Of one connection: what of these bytes may pass. It tells the watcher what they say. */
+/** Parses one connection, calls the watcher, and returns the bytes to forward. */
 export interface Reader {
   there(chunk: Buffer): Buffer
   back(chunk: Buffer): Buffer
@@ -26,7 +30,7 @@ export interface Reader {
 
 export interface Tap {
   port: number
-  /** Ends what is open, and resolves when the other end has let go of it. */
+  /** Closes all connections, and resolves when the other end has closed them. */
   cut(): Promise<void>
   close(): Promise<void>
 }
@@ -82,18 +86,18 @@ class Connection {
     this.#isCut = true
     this.#near.destroy()
     this.#far.end()
-    // A server that goes on speaking to somebody who is gone.
+    // Discards data that the server still sends.
     this.#far.resume()
     await this.closed
   }
 
-  /** What came before the end of it has arrived; the rest never will. */
+  /** Bytes before the cut arrive; later ones do not. */
   #pass(to: Socket, bytes: Buffer): void {
     if (bytes.length > 0 && !to.destroyed) to.write(bytes)
   }
 }
 
-/** HTTP, one request after another: its first bytes, and the first bytes of its answer. */
+/** HTTP with sequential requests: the first bytes of each request and of its response. */
 export function readHttp(watch: Watcher): Reader {
   let asked: string | undefined
   let isOver = false

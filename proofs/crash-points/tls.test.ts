@@ -8,24 +8,24 @@ const record = (text: string): Buffer => {
   return Buffer.concat([Buffer.from([0x17, 3, 3, 0, body.length]), body])
 }
 
-test('each record is told of before it passes, however it was cut up', () => {
-  const told: Passing['when'][] = []
+test('each record is reported before it is forwarded, however it is fragmented', () => {
+  const reported: Passing['when'][] = []
   const reader = readTls(({ when }) => {
-    told.push(when)
+    reported.push(when)
     return false
   })
   const bytes = Buffer.concat([record('one'), record('another'), record('')])
   const passed = Array.from(bytes, (_, place) => reader.there(bytes.subarray(place, place + 1)))
   assert.deepEqual(Buffer.concat(passed), bytes)
-  assert.deepEqual(told, ['before', 'before', 'before'])
+  assert.deepEqual(reported, ['before', 'before', 'before'])
   assert.deepEqual(
     reader.back(Buffer.concat([record('a'), record('b')])),
     Buffer.concat([record('a'), record('b')]),
   )
-  assert.deepEqual(told.slice(3), ['after', 'after'])
+  assert.deepEqual(reported.slice(3), ['after', 'after'])
 })
 
-test('a record that must not arrive is the last, either way', () => {
+test('no record is forwarded in either direction after a cut', () => {
   let left = 2
   const reader = readTls(() => --left === 0)
   assert.deepEqual(

@@ -1,8 +1,8 @@
 import type { Reader, Watcher } from './tapped-proxy.ts'
 
 /**
- * TLS (RFC 8446 §5.1), of which only the record boundaries are visible. In a dialogue each command and each reply has its
- * own record.
+ * TLS (RFC 8446 §5.1). Only the record boundaries are visible. In an SMTP session each command and each reply is a
+ * separate record.
  */
 const nothing = Buffer.alloc(0)
 const headerLength = 5
@@ -26,7 +26,7 @@ export function readTls(watch: Watcher): Reader {
   return { there: passer('before'), back: passer('after') }
 }
 
-/** Of the first that is whole; 0 if there is none. */
+/** The length of the first complete record; 0 if there is none. */
 function recordLength(bytes: Buffer): number {
   if (bytes.length < headerLength) return 0
   const length = headerLength + bytes.readUInt16BE(3)

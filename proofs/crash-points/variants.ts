@@ -8,41 +8,41 @@ import { type Installation, patienceMs, type Received } from './installation.ts'
 import { type Submission, submit } from './submit.ts'
 
 /**
- * The lives of a mail, each run once for every point. A client without a response repeats its call, as programs with an
- * Idempotency-Key and MTAs do.
+ * The life cycles of a message, each run once for every point. A client that gets no response retries its call, as MTAs
+ * and programs with an Idempotency-Key do.
  *
- * Another provider or listener is another variant, and another proxy in installation.ts.
+ * A new provider or listener needs a variant, and a proxy in installation.ts.
  */
 export interface Variant extends Outcome {
   name: string
-  /** Recipients of each message. */
+  /** The number of recipients of each message. */
   shape: readonly number[]
-  /** After it was accepted. */
+  /** The steps after acceptance. */
   goOn(life: Life): Promise<void>
-  /** How it is sent, if not at once. */
+  /** The scheduled time, if the message is not sent immediately. */
   sendAt?: () => string
-  /** What a recipient is answered the first time, instead of yes. */
+  /** The MTA's first reply for a recipient, if the recipient is not accepted. */
   firstAnswer?: string
-  /** By SMTP, and not to the API. */
+  /** Whether the message is submitted by SMTP instead of through the API. */
   isSubmitted?: boolean
-  /** From the domain whose mail SES takes. */
+  /** Whether the message is sent from the domain that uses SES. */
   isBySes?: boolean
-  /** What becomes of it where the worker died before its provider had the mail, and nobody could know. */
+  /** The outcome if the worker crashed before the provider accepted the message and the result is unknown. */
   otherwise?: Outcome
 }
 
 export interface Outcome {
   finalStatus: string
-  told: Evidence['told']
+  expectedEvents: Evidence['expectedEvents']
   isReceived: boolean
   isSuppressed: boolean
 }
 
 const never = [0, 0] as const
 const once = [1, 1] as const
-/** Whoever dies between hearing it and writing it down has never told. */
+/** A process that crashes between receiving the reply and recording it writes no event. */
 const atMostOnce = [0, 1] as const
-const nothing: Evidence['told'] = {
+const nothing: Evidence['expectedEvents'] = {
   'message.sent': never,
   'message.deferred': never,
   'message.delivered': never,
@@ -53,13 +53,13 @@ const nothing: Evidence['told'] = {
 }
 const delivered = {
   finalStatus: 'delivered',
-  told: { ...nothing, 'message.sent': once, 'message.delivered': once },
+  expectedEvents: { ...nothing, 'message.sent': once, 'message.delivered': once },
   isReceived: true,
   isSuppressed: false,
 }
 const failed = {
   finalStatus: 'failed',
-  told: { ...nothing, 'message.failed': once },
+  expectedEvents: { ...nothing, 'message.failed': once },
   isReceived: false,
   isSuppressed: false,
 }
@@ -67,7 +67,7 @@ const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString()
 
 export const variants: readonly Variant[] = [
   {
-    name: 'one mail, delivered',
+    name: 'one message, delivered',
     shape: [1],
     goOn: async (life) => {
       await life.handedOver()
@@ -95,29 +95,29 @@ export const variants: readonly Variant[] = [
       await life.report(delivery)
     },
     ...delivered,
-    told: { ...delivered.told, 'message.deferred': atMostOnce },
+    expectedEvents: { ...delivered.expectedEvents, 'message.deferred': atMostOnce },
   },
   {
-    name: 'bounced after the hand-over',
+    name: 'bounced after the MTA accepted it',
     shape: [1],
     goOn: async (life) => {
       await life.handedOver()
       await life.report(bounce)
     },
     finalStatus: 'bounced',
-    told: { ...nothing, 'message.sent': once, 'message.bounced': once },
+    expectedEvents: { ...nothing, 'message.sent': once, 'message.bounced': once },
     isReceived: true,
     isSuppressed: true,
   },
   {
-    name: 'complained about',
+    name: 'complaint',
     shape: [1],
     goOn: async (life) => {
       await life.handedOver()
       await life.report(complain)
     },
     finalStatus: 'complained',
-    told: { ...nothing, 'message.sent': once, 'message.complained': once },
+    expectedEvents: { ...nothing, 'message.sent': once, 'message.complained': once },
     isReceived: true,
     isSuppressed: true,
   },
@@ -133,7 +133,7 @@ export const variants: readonly Variant[] = [
     ...delivered,
   },
   {
-    name: 'scheduled, and canceled',
+    name: 'scheduled, then canceled',
     shape: [1],
     sendAt: inAnHour,
     goOn: async (life) => {
@@ -141,7 +141,7 @@ export const variants: readonly Variant[] = [
       await life.comeDue()
     },
     finalStatus: 'canceled',
-    told: nothing,
+    expectedEvents: nothing,
     isReceived: false,
     isSuppressed: false,
   },
@@ -156,13 +156,13 @@ export const variants: readonly Variant[] = [
     ...delivered,
   },
   {
-    name: 'by SES, told by SNS',
+    name: 'sent by SES, reported by SNS',
     shape: [1],
     isBySes: true,
     goOn: async (life) => {
       await life.handedOverOrInDoubt()
-      await life.beTold(['Send', 'Delivery'])
-      // What was taken has been told of. What was not is given up when its time has come.
+      await life.publishReports(['Send', 'Delivery'])
+      // If SES accepted the message, it has sent a report. Otherwise the message fails when it becomes due.
       if (!life.isTaken) await life.comeDue()
       await life.handedOver()
     },
@@ -197,14 +197,14 @@ const betweenTriesMs = 50
 
 export class Life {
   readonly promised: Promised[] = []
-  /** How often a whole mail was brought by SMTP, and no 250 came: each may be a message that nobody was told of. */
+  /** Number of complete SMTP submissions without a 250. Each may have been stored without an acknowledgement. */
   unanswered = 0
   readonly recipients: string[][]
   readonly #installation: Installation
   readonly #variant: Variant
   readonly #name: string
 
-  /** `name` is in every address, and nowhere else in all the run. */
+  /** `name` is part of every address and unique in the run. */
   constructor(installation: Installation, variant: Variant, name: string) {
     this.#installation = installation
     this.#variant = variant
@@ -231,7 +231,7 @@ export class Life {
     return `shop@${this.#variant.isBySes ? this.#installation.sesDomain : this.#installation.sender.domain}`
   }
 
-  /** Again and again until there is a 250. Nothing says that it is the same mail. */
+  /** Retries until there is a 250. Nothing identifies the retries as the same message. */
   async #submit(): Promise<void> {
     const { submissionPort, sender } = this.#installation
     for (const to of this.recipients) {
@@ -247,7 +247,7 @@ export class Life {
       if (id !== undefined) return id
       if (isWhole) this.unanswered++
     }
-    throw new Error('the mail was not taken')
+    throw new Error('the message was not accepted')
   }
 
   async #send(): Promise<void> {
@@ -271,7 +271,7 @@ export class Life {
     await this.#post(`/v1/messages/${this.promised[0]?.id}/cancel`, {}, 200)
   }
 
-  /** Again and again until there is an answer; under a key it is one and the same request. */
+  /** Retries until there is a response. With the idempotency key, all attempts count as one request. */
   async #post(path: string, body: object, status: number): Promise<Record<string, unknown>> {
     for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(betweenTriesMs)) {
       const response = await fetch(`${this.#installation.url}${path}`, {
@@ -280,7 +280,7 @@ export class Life {
           authorization: `Bearer ${this.#installation.sender.secret}`,
           'content-type': 'application/json',
           'idempotency-key': `${this.#name}${path}`,
-          // A connection of its own: one that is kept may be closed in the very moment of its next use.
+          // A kept-alive connection could be closed at the moment it is reused.
           connection: 'close',
         },
         body: JSON.stringify(body),
@@ -294,7 +294,7 @@ export class Life {
     throw new Error(`${path} was not answered`)
   }
 
-  /** It is refused for now, or was taken after all: by whoever came after the one who died. */
+  /** Waits until the message is deferred, or until the MTA has accepted it from the restarted worker. */
   async putOff(): Promise<void> {
     await this.#installation.untilNone(`${this.#waiting} and state <> 'deferred'`, [this.#pattern])
   }
@@ -308,7 +308,7 @@ export class Life {
     await this.#installation.untilNone(this.#waiting, [this.#pattern])
   }
 
-  /** Also when it is awaited whether SES has it. */
+  /** Also accepts messages that await a report from SES. */
   async handedOverOrInDoubt(): Promise<void> {
     await this.#installation.untilNone(`${this.#waiting} and state <> 'awaiting'`, [this.#pattern])
   }
@@ -317,15 +317,15 @@ export class Life {
     return this.#installation.received.length > 0
   }
 
-  /** By SNS, about everything that SES has taken. */
-  async beTold(types: readonly SesEventType[]): Promise<void> {
-    this.#installation.step('being told')
+  /** Publishes SNS notifications about every message that SES has accepted. */
+  async publishReports(types: readonly SesEventType[]): Promise<void> {
+    this.#installation.step('reports from SNS')
     for (const { ses } of [...this.#installation.received]) {
-      if (ses) await this.#installation.amazon.tell(this.#installation.url, ses, types)
+      if (ses) await this.#installation.amazon.publishReports(this.#installation.url, ses, types)
     }
   }
 
-  /** About everything that was received, by somebody who comes again until it is taken. */
+  /** Reports every received message, retrying until the report is accepted. */
   async report(reportOf: Report): Promise<void> {
     this.#installation.step('reporting')
     for (const mail of [...this.#installation.received]) await this.#bring(reportOf(mail))
@@ -346,12 +346,12 @@ export class Life {
         return
       } catch (error) {
         const { responseCode = 0, message } = error as Error & { responseCode?: number }
-        if (responseCode >= 500) throw new Error(`the report was refused: ${message}`)
+        if (responseCode >= 500) throw new Error(`the report was rejected: ${message}`)
       } finally {
         transport.close()
       }
     }
-    throw new Error('the report was not taken')
+    throw new Error('the report was not accepted')
   }
 
   get #pattern(): string {

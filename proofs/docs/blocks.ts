@@ -2,22 +2,22 @@ import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * The code blocks of the documentation. A comment in front of each block, invisible on the rendered page, says what is done
- * with it:
+ * The code blocks of the documentation. A comment before each block, invisible on the rendered page, determines how it
+ * is tested:
  *
- * - `<!-- run -->`: it is run unchanged, by `npm run prove:install` on the installation page, by `npm run prove:docs` on all
- *   others.
- * - `<!-- run: fails with 422 -->`: the same, and one of its commands fails with that HTTP status or that exit code.
- *   Several are separated by commas.
- * - `<!-- not run: … -->`: it is not run, with the reason.
+ * - `<!-- run -->`: it is run unchanged, by `npm run prove:install` for the installation page and by `npm run
+ *   prove:docs` for all other pages.
+ * - `<!-- run: fails with 422 -->`: the same, but one of its commands must fail with that HTTP status or exit code.
+ *   Several values are separated by commas.
+ * - `<!-- not run: … -->`: it is not run, for the reason stated.
  */
 export interface Block {
   page: string
-  /** Of the fence, counted from 1. */
+  /** The line number of the fence, starting at 1. */
   line: number
   language: string
   text: string
-  /** Undefined: nobody has said what is done with it. */
+  /** Undefined if the block has no comment. */
   mark: Mark | undefined
 }
 
@@ -25,7 +25,7 @@ type Mark = { isRun: true; fails: string[] } | { isRun: false }
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** Decisions are not for following: they show what was thought of. */
+/** Decision records are excluded: their blocks are illustrations. */
 export const pagesWithBlocks = (): string[] =>
   globSync(['README.md', 'CONTRIBUTING.md', 'bench/README.md', 'proofs/README.md', 'docs/**/*.md'], {
     cwd: root,

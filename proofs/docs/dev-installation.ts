@@ -8,18 +8,18 @@ import type { Sender } from '../../scripts/demo/sender.ts'
 import { killOnExit } from '../../server/src/testing/harness/kill-on-exit.ts'
 import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 
-/** A Postern as `npm run dev` starts it, in its own folder and on its own port: the pages run on it. */
+/** An installation started by `npm run dev` in its own folder and on its own port. The pages run on it. */
 export interface Place {
   url: string
   folder: string
-  /** By which `npm run dev` finds it: POSTERN_DEV_FOLDER. */
+  /** The value of POSTERN_DEV_FOLDER, which `npm run dev` uses to find the installation. */
   devFolder: string
-  /** What the commands of `postern` need. */
+  /** Settings for the `postern` commands. */
   settings: Record<string, string>
   sender: Sender
-  /** A request with somebody's access token. */
+  /** Sends a request with an access token. */
   ask(token: string, path: string, body?: object): Promise<{ id: number }>
-  /** The token of an invitation into a project of whoever asks, as it is mailed. */
+  /** Invites a member to a new project owned by the token's user, and returns the mailed invitation token. */
   invite(token: string): Promise<string>
   close(): Promise<void>
 }
@@ -28,7 +28,7 @@ const root = path.resolve(import.meta.dirname, '../..')
 
 export async function openPlace(): Promise<Place> {
   const folder = await mkdtemp(path.join(tmpdir(), 'postern-docs-'))
-  // PostgreSQL, which is another user's where root runs this, is below it.
+  // PostgreSQL's files are inside the folder, and belong to another user if this is run as root.
   await chmod(folder, 0o711)
   const port = await steadyPort()
   const own = { POSTERN_DEV_FOLDER: path.join(folder, 'dev'), POSTERN_HTTP_PORT: String(port) }
@@ -48,7 +48,7 @@ export async function openPlace(): Promise<Place> {
     await rm(folder, { recursive: true, force: true })
   }
   while (!said.includes('Postern is ready.') && dev.exitCode === null) await sleep(100)
-  if (dev.exitCode !== null) throw new Error(`npm run dev has ended:\n${said}`)
+  if (dev.exitCode !== null) throw new Error(`npm run dev exited:\n${said}`)
 
   const read = (...file: string[]) => readFile(path.join(own.POSTERN_DEV_FOLDER, ...file), 'utf8')
   const url = `http://127.0.0.1:${port}`

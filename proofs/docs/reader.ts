@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import type { Place } from './dev-installation.ts'
 
-/** What a reader of the pages knows, has and does in addition to the commands. */
+/** Values and steps that a page leaves to the reader. */
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** What the page expects to be there, made before its first block. */
+/** The preconditions of a page, created before its first block. */
 export const before: Record<string, string> = {
   'docs/guide/domains.md': `BASE=$POSTERN_PUBLIC_URL/v1/admin
 AUTH="Authorization: Bearer $(npm run -s dev token)"
@@ -21,22 +21,22 @@ postern audit checkpoint`,
 const signIn = `auth $AUTH/sign-in -H 'Content-Type: application/json' -d "{\\"email\\": \\"you@example.com\\", \\"password\\": \\"$PASSWORD\\"}"`
 const backupCode = (no: number) => `$(told 'backup codes' | cut -d ' ' -f ${no})`
 
-/** Variables that a page leaves to its reader, and how they come to their values, before each block that has them. */
+/** Variables that a page leaves to the reader. They are set before each block that uses them. */
 export const brought: Record<string, string> = {
   TOKEN: 'TOKEN=$(npm run -s dev token)',
-  // Of what `postern admin create` printed, unless it was changed meanwhile.
+  // The password printed by `postern admin create`, unless it has been changed since.
   PASSWORD: `PASSWORD=\${NEW_PASSWORD:-$(told password)}`,
-  CODE: `CODE=$(node -e "import('$PROVE_ROOT/server/src/testing/totp.ts').then((it) => console.log(it.totpCode(process.argv[1])))" "$(grep -o 'otpauth:.*' "$PROVE_SAID" | tail -n 1)")`,
-  // Whoever takes this way has signed in anew, as in another browser.
+  CODE: `CODE=$(node -e "import('$PROVE_ROOT/server/src/testing/harness/totp.ts').then((it) => console.log(it.totpCode(process.argv[1])))" "$(grep -o 'otpauth:.*' "$PROVE_SAID" | tail -n 1)")`,
+  // A backup code is used after a new sign-in, as if from another browser.
   BACKUP_CODE: `rm cookies; ${signIn}; BACKUP_CODE=${backupCode(1)}`,
   SESSION_ID: `SESSION_ID=$(auth $AUTH/sessions | jq '[.data[] | select(.is_current | not)][0].id')`,
-  // The page has just signed out.
+  // The reader has just signed out.
   NEW_PASSWORD: `${signIn}
 auth $AUTH/backup-code -H 'Content-Type: application/json' -d "{\\"code\\": \\"${backupCode(2)}\\"}"
 NEW_PASSWORD='correct horse battery staple'`,
 }
 
-/** What stands on a page as an example, and is something else for everybody. */
+/** Replaces the placeholders of a page with real values. */
 export async function inPlaceOf(place: Place): Promise<(text: string) => Promise<string>> {
   const tokenOf = (email: string) =>
     execFileSync(
@@ -48,7 +48,7 @@ export async function inPlaceOf(place: Place): Promise<(text: string) => Promise
       },
     ).trim()
   const [ada, grace] = [tokenOf('admin@example.com'), tokenOf('grace@example.com')]
-  const own = await place.ask(ada, '/v1/projects', { name: 'Of whoever reads' })
+  const own = await place.ask(ada, '/v1/projects', { name: "The reader's project" })
   const { secret, domain } = place.sender
   const mail = { from: `me@${domain}`, to: ['you@example.com'], subject: 'Hello', text: 'It works.' }
   const { id: message } = await place.ask(secret, '/v1/messages', mail)
@@ -62,7 +62,7 @@ export async function inPlaceOf(place: Place): Promise<(text: string) => Promise
     ['pk_live_…', secret],
     ['01a1…', String(message)],
     ['acme.example', domain],
-    // Somebody whom the audit knows.
+    // A user with audit entries.
     ['bob@example.com', 'grace@example.com'],
     ['/var/backups/postern-audit', '$PROVE_PAGE/exports'],
     ['2026-a:8c41…', place.settings['POSTERN_MASTER_KEYS'] ?? ''],

@@ -10,23 +10,23 @@ import type { Block } from './blocks.ts'
 interface Delivery {
   secret: string
   headers: Record<string, string>
-  /** Base64. */
+  /** Encoded in Base64. */
   body: string
   isGenuine: boolean
 }
 
-/** The page's own example of a delivery, and the secret that it names. */
+/** The example delivery on the page, with its secret. */
 interface Example {
   secret: string
   headers: Record<string, string>
   body: string
 }
 
-/** The examples of a receiver, each given deliveries that our own code has signed, and some that it has not. */
+/** Tests each example receiver with deliveries signed by Postern, and with forged ones. */
 export async function tryReceivers(blocks: Block[], page: string, folder: string): Promise<void> {
   const find = (language: string, text: string): string => {
     const found = blocks.find((one) => one.language === language && one.text.includes(text))
-    assert.ok(found, `no block of ${language} has ${text}`)
+    assert.ok(found, `no ${language} block contains ${text}`)
     return found.text
   }
   assert.equal(blocks.filter(({ language, mark }) => mark?.isRun && language !== 'sh').length, 3)

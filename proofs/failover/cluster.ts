@@ -16,14 +16,15 @@ import { credentialsIn, getWith } from './mutual-tls.ts'
 import { DatabaseNode, type Estate, type Member, type NodePlace, until } from './node.ts'
 
 /**
- * Three PostgreSQL under Patroni and etcd, behind HAProxy, all on the loopback and from the files of deploy/patroni: only
- * addresses, paths and passwords differ. On Debian: apt-get install patroni etcd-server haproxy.
+ * Three PostgreSQL servers under Patroni and etcd, behind HAProxy, all on the loopback interface. The configuration is
+ * the one in deploy/patroni; only addresses, paths and passwords differ. On Debian: apt-get install patroni etcd-server
+ * haproxy.
  */
 export interface Trio extends Cluster {
   nodes: readonly DatabaseNode[]
-  /** Who is what, as the node says that can be asked first. */
+  /** The cluster members, as reported by the first node that responds. */
   members(): Promise<Member[]>
-  /** The node of that role; undefined when there is none. */
+  /** The node with this role, if any. */
   find(role: Member['role']): Promise<DatabaseNode | undefined>
 }
 
@@ -44,7 +45,7 @@ export async function startTrio(home: string): Promise<Trio> {
     const port = await steadyPort()
     haproxy = await startHaproxy(home, estate, port)
     const trio = meet(nodes, `postgres://postgres:${estate.passwords.superuser}@127.0.0.1:${port}/postgres`)
-    await until(async () => isWell(await trio.members()), 'all three are in their places')
+    await until(async () => isWell(await trio.members()), 'all three nodes have their roles')
     await until(() => answers(trio.url), 'HAProxy finds the primary')
     await refusesStrangers(estate)
     return { ...trio, stop }
@@ -54,7 +55,7 @@ export async function startTrio(home: string): Promise<Trio> {
   }
 }
 
-/** A primary and two standbys, all on one timeline, and one of them is waited for at every commit. */
+/** Whether there is a primary with two standbys on one timeline, one of them synchronous. */
 export function isWell(members: readonly Member[]): boolean {
   const roles = members.map(({ role }) => role).sort()
   return (
@@ -70,13 +71,13 @@ function meet(nodes: readonly DatabaseNode[], url: string): Omit<Trio, 'stop'> {
       const found = await node.members()
       if (found && found.length > 0) return found
     }
-    return [{ name: 'nobody', role: 'none', state: 'silent' }]
+    return [{ name: 'none', role: 'none', state: 'unreachable' }]
   }
   const find: Trio['find'] = async (role) => {
     const name = (await members()).find((member) => member.role === role)?.name
     return nodes.find((node) => node.name === name)
   }
-  const never = (): Promise<never> => Promise.reject(new Error('of three, one is to be named'))
+  const never = (): Promise<never> => Promise.reject(new Error('not supported by a cluster of three nodes'))
   return { url, nodes, members, find, kill: never, start: never, isRunning: async () => true }
 }
 
@@ -108,7 +109,7 @@ async function layOut(home: string): Promise<Estate> {
   }
 }
 
-/** By the script that an operator has; each machine's for the user of PostgreSQL. */
+/** Uses the operator's script. Each machine's files belong to the PostgreSQL user. */
 async function makeCertificates(folder: string, places: readonly NodePlace[]): Promise<void> {
   const script = path.join(deployed, 'make-certificates.sh')
   await promisify(execFile)(script, [folder, ...places.map(({ name }) => `${name}=127.0.0.1`)])
@@ -131,11 +132,11 @@ async function startHaproxy(home: string, { places }: Estate, port: number): Pro
   return startDaemon('haproxy', ['-db', '-f', file], { cwd: home, log: path.join(home, 'haproxy.log') })
 }
 
-/** The deployed file with other places in it, each of which must have been there. */
+/** Copies a file from deploy/ with replacements. Each replaced text must occur in the file. */
 async function copy(home: string, name: string, replaced: Record<string, string>): Promise<string> {
   let content = await readFile(path.join(deployed, name), 'utf8')
   for (const [what, by] of Object.entries(replaced)) {
-    if (!content.includes(what)) throw new Error(`deploy/patroni/${name} does not have ${what}`)
+    if (!content.includes(what)) throw new Error(`deploy/patroni/${name} does not contain ${what}`)
     content = content.replaceAll(what, by)
   }
   const file = path.join(home, name)
@@ -143,7 +144,7 @@ async function copy(home: string, name: string, replaced: Record<string, string>
   return file
 }
 
-/** Lines such as NAME=value. */
+/** Parses lines such as NAME=value. */
 const settingsIn = (text: string): Record<string, string> =>
   Object.fromEntries(
     [...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
@@ -159,7 +160,7 @@ async function isHealthy({ places }: Estate): Promise<boolean> {
   return !found.includes(false)
 }
 
-/** Who has no certificate of the cluster reaches neither etcd nor Patroni, whatever protocol they try. */
+/** Clients without a cluster certificate must not be able to reach etcd or Patroni, over HTTP or HTTPS. */
 async function refusesStrangers({ places }: Estate): Promise<void> {
   for (const { ports, credentials } of places)
     for (const [what, address] of [
@@ -168,7 +169,8 @@ async function refusesStrangers({ places }: Estate): Promise<void> {
     ]) {
       const plain = await fetch(`http://${address}`).catch(() => undefined)
       const nameless = await getWith({ ca: credentials.ca }, `https://${address}`)
-      if (plain?.ok || nameless !== undefined) throw new Error(`${what} answers strangers at ${address}`)
+      if (plain?.ok || nameless !== undefined)
+        throw new Error(`${what} accepts clients without a certificate at ${address}`)
     }
 }
 

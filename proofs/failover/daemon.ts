@@ -6,15 +6,15 @@ import { closeSync, openSync } from 'node:fs'
 export interface Daemon {
   pid: number
   isRunning(): boolean
-  /** SIGTERM unless another one is named. Ends when it has. */
+  /** Sends SIGTERM or another signal, and waits until the program has exited. */
   end(signal?: NodeJS.Signals): Promise<void>
 }
 
 export interface DaemonOptions {
   environment?: Record<string, string>
-  /** What it says goes there, behind what is there. */
+  /** The file to which its output is appended. */
   log: string
-  /** As whom, if not as ourselves. */
+  /** The user to run it as. Default: the current user. */
   user?: { uid: number; gid: number } | undefined
   cwd: string
 }
@@ -28,7 +28,7 @@ export function startDaemon(command: string, args: string[], options: DaemonOpti
     ...options.user,
   })
   closeSync(log)
-  // Told by whoever waits for it to answer.
+  // The caller notices if the program does not respond.
   child.on('error', () => {})
   const isRunning = (): boolean =>
     child.pid !== undefined && child.exitCode === null && child.signalCode === null

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import path from 'node:path'
 
-/** What deploy/patroni/make-certificates.sh has made for one machine. */
+/** The files that deploy/patroni/make-certificates.sh creates for one machine. */
 export interface Credentials {
   ca: string
   certificate: string
@@ -15,7 +15,7 @@ export const credentialsIn = (folder: string): Credentials => ({
   key: path.join(folder, 'node.key'),
 })
 
-/** The body of an answer with status 200, asked for with a certificate or without; undefined for anything else. */
+/** Sends a request with or without a client certificate. Returns the body of a 200 response, otherwise undefined. */
 export function getWith(
   { ca, certificate, key }: Pick<Credentials, 'ca'> & Partial<Credentials>,
   url: string,

@@ -4,7 +4,7 @@ import { familyOf, isAlive, killPostgres } from '../../server/src/testing/peers/
 import { type Daemon, startDaemon } from './daemon.ts'
 import { type Credentials, getWith } from './mutual-tls.ts'
 
-/** One node of three: an etcd, a Patroni, and the PostgreSQL that Patroni manages. */
+/** One of three nodes: etcd, Patroni, and the PostgreSQL that Patroni manages. */
 export interface NodePlace {
   name: string
   home: string
@@ -12,17 +12,17 @@ export interface NodePlace {
   credentials: Credentials
 }
 
-/** What all of them have in common. */
+/** Configuration shared by all nodes. */
 export interface Estate {
   places: readonly NodePlace[]
   passwords: { superuser: string; replication: string; rewind: string; rest: string }
   /** Patroni's configuration. */
   file: string
-  /** etcd's, in which every address is replaced. */
+  /** etcd's configuration, with every address replaced. */
   etcdSettings: Record<string, string>
-  /** PostgreSQL's programs. */
+  /** The folder with PostgreSQL's programs. */
   bin: string
-  /** Whom PostgreSQL runs as, and with it the rest. */
+  /** The user that PostgreSQL and the other programs run as. */
   user: { uid: number; gid: number } | undefined
 }
 
@@ -41,7 +41,7 @@ export class DatabaseNode {
     return this.place.name
   }
 
-  /** The superuser's, of this node and no other. */
+  /** The superuser's URL for this node only. */
   get url(): string {
     return `postgres://postgres:${this.#estate.passwords.superuser}@127.0.0.1:${this.place.ports.postgres}/postgres`
   }
@@ -108,24 +108,24 @@ export class DatabaseNode {
     return path.join(this.place.home, 'patroni.log')
   }
 
-  /** As if its plug had been pulled. Ends when nothing is left of it. */
+  /** Simulates a power failure. Resolves when all processes are gone. */
   async kill(): Promise<void> {
     await this.killPatroni()
     await Promise.all([this.#etcd?.end('SIGKILL'), killPostgres(this.#data)])
   }
 
-  /** Nobody looks after its PostgreSQL any more. */
+  /** Leaves PostgreSQL running without Patroni. */
   async killPatroni(): Promise<void> {
     await this.#patroni?.end('SIGKILL')
   }
 
-  /** It has power again. */
+  /** Restarts etcd and Patroni. */
   revive(): void {
     if (!this.#etcd?.isRunning()) this.startEtcd()
     if (!this.#patroni?.isRunning()) this.startPatroni()
   }
 
-  /** All of it but its etcd stands still, and with it every connection: nobody is told. */
+  /** Pauses all processes except etcd. Connections stay open, and the other end is not notified. */
   async pause(): Promise<void> {
     for (const pid of await this.#everybody()) process.kill(pid, 'SIGSTOP')
   }
@@ -140,7 +140,7 @@ export class DatabaseNode {
     return pids.filter((_, place) => alive[place])
   }
 
-  /** Whatever became of it. */
+  /** Terminates all processes, regardless of their state. */
   async end(): Promise<void> {
     await this.resume().catch(() => {})
     await this.#patroni?.end('SIGKILL')
@@ -149,7 +149,7 @@ export class DatabaseNode {
     await this.#etcd?.end('SIGKILL')
   }
 
-  /** What its Patroni says of all of them, or nothing when it does not. */
+  /** The cluster members according to this node's Patroni; undefined if it does not respond. */
   async members(): Promise<Member[] | undefined> {
     const { ports, credentials } = this.place
     const answer = await getWith(credentials, `https://127.0.0.1:${ports.rest}/cluster`)
@@ -173,7 +173,7 @@ const patroniFiles = (
   [`${prefix}_KEYFILE`]: key,
 })
 
-/** As Patroni's REST API has it. */
+/** A member as represented in Patroni's REST API. */
 export interface Member {
   name: string
   role: 'leader' | 'sync_standby' | 'replica' | (string & {})
@@ -181,7 +181,7 @@ export interface Member {
   timeline?: number
 }
 
-/** Waits until it is so; says what was not when it never is. */
+/** Waits for a condition; the error names it. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   what: string,
@@ -189,5 +189,5 @@ export async function until(
 ): Promise<void> {
   for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(100))
     if (await isSo()) return
-  throw new Error(`never happened: ${what}`)
+  throw new Error(`timed out waiting: ${what}`)
 }

@@ -11,31 +11,31 @@ const write = (node: string, timeline: number, askedAt: number): Acknowledged =>
   timeline: timeline.toString(16).padStart(8, '0'),
 })
 
-test('one primary after the other is one brain', () => {
+test('consecutive primaries are not a split brain', () => {
   const acknowledged = [write('pg1', 1, 0), write('pg1', 1, 100), write('pg2', 2, 500), write('pg1', 3, 900)]
   assert.deepEqual(splitBrains(acknowledged), [])
 })
 
-test('a write on the old timeline after the first one on the new is a second brain', () => {
+test('a write on the old timeline after the first write on the new one is a split brain', () => {
   const acknowledged = [write('pg1', 1, 0), write('pg2', 2, 500), write('pg1', 1, 600)]
   assert.deepEqual(splitBrains(acknowledged), [
     '1 writes on timeline 00000001 after the first one on 00000002',
   ])
 })
 
-test('so are two nodes on one timeline', () => {
+test('two nodes on one timeline are a split brain', () => {
   assert.deepEqual(splitBrains([write('pg1', 1, 0), write('pg2', 1, 500)]), [
     'pg1 and pg2 both wrote on timeline 00000001',
   ])
 })
 
-test('what was acknowledged and is not stored is missing', async () => {
+test('an acknowledged write that is not stored is missing', async () => {
   const lost = write('pg2', 2, 500)
   const acknowledged = [write('pg1', 1, 0), lost]
   assert.deepEqual(await missing(async () => [{ node: 'pg1', number: 0 }], acknowledged), [lost])
 })
 
-test('the longest gap is that between two neighbours', () => {
+test('the longest gap is between two adjacent writes', () => {
   assert.equal(longestGap([500, 0, 100, 1200]), 700)
   assert.equal(longestGap([]), 0)
 })

@@ -3,13 +3,13 @@ import pg from 'pg'
 import type { DatabaseNode } from './node.ts'
 
 /**
- * Writes rows on each node, bypassing HAProxy, and records what was acknowledged: the times of request and response, and the
- * timeline. Two nodes that both acknowledge are a split brain.
+ * Writes rows on each node, bypassing HAProxy, and records acknowledged writes with their request time, response time
+ * and timeline. If two nodes acknowledge writes at the same time, there is a split brain.
  */
 export interface Acknowledged {
   node: string
   number: number
-  /** By the clock of this machine, in ms. */
+  /** In ms, by this machine's clock. */
   askedAt: number
   answeredAt: number
   timeline: string
@@ -17,13 +17,13 @@ export interface Acknowledged {
 
 export interface Watch {
   acknowledged: readonly Acknowledged[]
-  /** From one acknowledged write to the next, the longest within these moments. */
+  /** The longest time between two acknowledged writes in this period. */
   longestGapMs(from: number, to: number): number
   stop(): Promise<void>
 }
 
 const everyMs = 100
-/** Longer than any commit waits that is to be acknowledged. */
+/** Longer than any commit that is acknowledged has to wait. */
 const patienceMs = 30_000
 
 export async function startWatch(url: string, nodes: readonly DatabaseNode[]): Promise<Watch> {
@@ -63,7 +63,7 @@ async function watch(node: DatabaseNode, acknowledged: Acknowledged[], stopping:
   for (let number = 1; !stopping.aborted; number++) {
     const askedAt = Date.now()
     try {
-      // The first eight digits of the name of the file that is being written are the timeline.
+      // The first eight digits of the name of the current WAL file are the timeline.
       const { rows } = await pool.query<{ timeline: string }>(
         `insert into watched values ($1, $2)
          returning left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) as timeline`,
@@ -72,14 +72,14 @@ async function watch(node: DatabaseNode, acknowledged: Acknowledged[], stopping:
       const timeline = rows[0]?.timeline ?? ''
       acknowledged.push({ node: node.name, number, askedAt, answeredAt: Date.now(), timeline })
     } catch {
-      // A standby, or nobody there: it says no.
+      // The node is a standby or is unavailable.
     }
     await sleep(everyMs)
   }
   await pool.end()
 }
 
-/** What must not be, in words. */
+/** The faults, as sentences. */
 export function splitBrains(acknowledged: readonly Acknowledged[]): string[] {
   const faults: string[] = []
   const timelines = Map.groupBy(acknowledged, ({ timeline }) => timeline)
@@ -97,7 +97,7 @@ export function splitBrains(acknowledged: readonly Acknowledged[]): string[] {
   return faults
 }
 
-/** Acknowledged, and not to be found where everything should be. */
+/** Acknowledged writes that are not stored. */
 export async function missing(
   query: (text: string) => Promise<{ node: string; number: number }[]>,
   acknowledged: readonly Acknowledged[],

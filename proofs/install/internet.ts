@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer } from 'smtp-server'
 
 /**
- * The internet as the machine sees it, in a network namespace without a route outside: a DNS for every name, and a mail
- * server for example.net behind its MX, at a public address.
+ * A simulated internet in a network namespace without external access: a DNS server for all names, and a mail server
+ * for example.net at a public address.
  */
 export interface World {
-  /** From now on these records are there, too; as `postern project create` prints them. */
+  /** Adds DNS records in the format printed by `postern project create`. */
   publish(lines: string[]): Promise<void>
   openMailServer(): Promise<void>
   received: { from: string; to: string[]; raw: string }[]
@@ -25,7 +25,7 @@ export async function openWorld(): Promise<World> {
   ip('link', 'set', 'lo', 'up')
   ip('address', 'add', `${mailServer}/32`, 'dev', 'lo')
   const received: World['received'] = []
-  // Port 25 is free for a while: Debian's own configuration of Postfix listens at every address there is here.
+  // The mail server starts later: Debian's default Postfix configuration listens on port 25 of all addresses.
   return { received, publish: await openDns(), openMailServer: () => openMailServer(received) }
 }
 
@@ -73,7 +73,7 @@ async function openDns(): Promise<World['publish']> {
   }
 }
 
-/** Three columns, of which the last is the whole value. A TXT is cut into strings of 255 (RFC 1035 §3.3). */
+/** Parses three columns: name, type and value. A TXT value is split into strings of 255 octets (RFC 1035 §3.3). */
 function recordOf(line: string): string {
   const [, name, type, value = ''] = /^\s*(\S+)\s+(\S+)\s+(.+)$/.exec(line) ?? []
   if (type === 'TXT')

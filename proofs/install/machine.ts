@@ -15,10 +15,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A clean Debian 12, booted with its own systemd (systemd-nspawn), in the network that this process is in. */
+/** A clean Debian 12 booted with its own systemd (systemd-nspawn) in the network namespace of this process. */
 export interface Machine {
   home: string
-  /** As typed by root; what it printed. Its exit code must be 0. */
+  /** Runs a command as root and returns its output. The exit code must be 0. */
   type(command: string): string
   shutDown(): Promise<void>
 }
@@ -27,7 +27,10 @@ const root = path.resolve(import.meta.dirname, '../..')
 const image = path.join(root, 'node_modules/.cache/debian-12.tar')
 const packages = ['systemd', 'systemd-sysv', 'dbus', 'ca-certificates', 'postgresql', 'postfix', 'curl']
 
-/** A root file system of Debian 12 with these packages, as a tar file. It takes a minute or two, and the network. */
+/**
+ * Creates a root file system of Debian 12 with these packages as a tar file. This takes a minute or two and needs
+ * network access.
+ */
 export function makeDebian(file: string, packages: readonly string[]): void {
   if (existsSync(file)) return
   mkdirSync(path.dirname(file), { recursive: true })
@@ -36,7 +39,7 @@ export function makeDebian(file: string, packages: readonly string[]): void {
   renameSync(`${file}.part`, file)
 }
 
-/** With PostgreSQL and Postfix, as Debian configures them. Made once. */
+/** An image with PostgreSQL and Postfix in Debian's default configuration. Created once. */
 export const makeImage = (): void => makeDebian(image, packages)
 
 export function extractDebian(folder: string): void {
@@ -80,7 +83,7 @@ export async function bootMachine(tarball: string): Promise<Machine> {
   }
 }
 
-/** As the archive of nodejs.org has it, unpacked into /usr/local. */
+/** Copies Node.js to /usr/local, like the nodejs.org archive. */
 export function installNode(home: string): void {
   const local = path.join(home, 'usr/local')
   cpSync(process.execPath, path.join(local, 'bin/node'))
@@ -116,5 +119,5 @@ async function booted(inside: (...command: string[]) => string): Promise<void> {
       await sleep(500)
     }
   }
-  throw new Error('The machine did not come up')
+  throw new Error('The machine did not boot')
 }

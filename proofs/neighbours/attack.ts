@@ -3,29 +3,29 @@ import type { PartOptions } from '../../bench/postern.ts'
 import type { Stage, Tenant } from './stage.ts'
 
 /**
- * What one tenant does to harm another. proofs/README.md lists the criteria.
+ * An attack by one tenant on others. proofs/README.md lists the criteria.
  *
- *   prepare → (alone → beside: run, check), so many rounds
+ *   prepare → (alone → beside: run, check) × rounds
  */
 export interface Attack {
-  /** Of the finding that it repeats, as docs/security.md has it. */
+  /** The number of the finding in docs/security.md. */
   id: string
   name: string
-  /** For the table. */
+  /** The description in the table. */
   title: string
-  /** Of the API's process, while this attack is tried. */
+  /** Options for the API process during this attack. */
   api?: PartOptions
-  /** The API, the worker and the intake are one process (`postern all`), so that one main thread does everything. */
+  /** Whether the API, the worker and the intake share one process (`postern all`) and its main thread. */
   isTogether?: boolean
-  /** Shows which cap refuses the attack, and makes by SQL what is to be there all the same. */
+  /** Shows which cap blocks the attack, and uses SQL to create objects in excess of the cap. */
   prepare(attacker: Attacker): Promise<void>
-  /** Until `over` is aborted. Resolves when every request was answered. */
+  /** Runs until `over` is aborted. Resolves when every request has received a response. */
   run(attacker: Attacker, over: AbortSignal): Promise<void>
-  /** After `run`, when the worker has stopped. What is wrong goes to the attacker's faults. */
+  /** Called after `run`, when the worker has stopped. Adds to the attacker's faults. */
   check(attacker: Attacker): Promise<void>
 }
 
-/** Status 0: there was no answer. */
+/** A response; status 0 means that there was none. */
 export interface Answer {
   status: number
   error: string
@@ -35,18 +35,18 @@ export interface Answer {
 export interface AskOptions {
   method?: 'GET' | 'POST' | 'PATCH'
   body?: object
-  /** Instead of the attacker's API key. */
+  /** Used instead of the attacker's API key. */
   bearer?: string
   headers?: Record<string, string>
 }
 
-/** The tenant that attacks, with what it was answered. */
+/** The attacking tenant, and the responses it got. */
 export class Attacker {
   readonly stage: Stage
   readonly tenant: Tenant
-  /** How often each answer came, by status and error. */
+  /** Number of responses by status and error. */
   readonly answers = new Map<string, number>()
-  /** What was refused by which cap. */
+  /** Describes each rejection by a cap. */
   readonly refusals: string[] = []
   readonly faults: string[] = []
 
@@ -75,9 +75,10 @@ export class Attacker {
     this.answers.set(key, (this.answers.get(key) ?? 0) + 1)
   }
 
-  /** Without any such answer nothing was proved. */
+  /** At least one such response is required; otherwise the run proves nothing. */
   requireAnswer(key: string): void {
-    if ((this.answers.get(key) ?? 0) === 0) this.faults.push(`no request of the attack was answered ${key}`)
+    if ((this.answers.get(key) ?? 0) === 0)
+      this.faults.push(`no request of the attack got the response ${key}`)
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Answer> {
@@ -92,7 +93,7 @@ export class Attacker {
   }
 }
 
-/** So many at once, each again and again. */
+/** Repeats a request in this many concurrent loops. */
 export async function repeat(
   atOnce: number,
   over: AbortSignal,

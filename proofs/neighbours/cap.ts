@@ -1,16 +1,19 @@
 import type { Answer, Attacker } from './attack.ts'
 
-/** A cap of the installation, tested by one more request than it allows. */
+/** One of the installation's caps, tested by requesting one object more than it allows. */
 export interface CapOptions {
-  /** As usage.show calls it. */
+  /** The cap's name in the response of usage.show. */
   name: string
   value: number
   create(): Promise<Answer>
-  /** How many there are, by SQL. */
+  /** The current number of objects, counted by SQL. */
   count(): Promise<number>
 }
 
-/** Shows that a cap holds: the API makes as many as are allowed, refuses one more, and goes on refusing beside an attack. */
+/**
+ * Shows that a cap is enforced: the API creates objects up to the cap, rejects one more, and still rejects it during an
+ * attack.
+ */
 export class Cap {
   readonly #attacker: Attacker
   readonly #options: CapOptions
@@ -26,25 +29,27 @@ export class Cap {
     for (let number = 1; number <= value; number++) {
       const { status, error } = await create()
       if (status !== 201)
-        this.#attacker.faults.push(`${name}: number ${number} was answered ${status} ${error}`)
+        this.#attacker.faults.push(`${name}: number ${number} got the response ${status} ${error}`)
     }
     this.#expected = value
     if (await this.requireRefusal()) this.#attacker.refusals.push(`${name}: number ${value + 1}`)
   }
 
-  /** Goes past the cap, by SQL that makes so many more. */
+  /** Exceeds the cap by creating this many more objects with SQL. */
   async exceed(count: number, work: () => Promise<unknown>): Promise<void> {
     await work()
     this.#expected += count
   }
 
-  /** One more is refused, and there are as many as the API and `exceed` have made. */
+  /** One more must be rejected, and the number of objects must match the number created by the API and `exceed`. */
   async requireRefusal(): Promise<boolean> {
     const { name, create, count } = this.#options
     const { status, error } = await create()
     const isRefused = status === 422 && error === 'limit_exceeded'
     if (!isRefused)
-      this.#attacker.faults.push(`${name}: one more was answered ${status} ${error}, and not limit_exceeded`)
+      this.#attacker.faults.push(
+        `${name}: one more got the response ${status} ${error} instead of limit_exceeded`,
+      )
     const found = await count()
     if (found !== this.#expected)
       this.#attacker.faults.push(`${name}: there are ${found} instead of ${this.#expected}`)

@@ -3,8 +3,8 @@ import { Cap } from './cap.ts'
 import { capValue } from './stage.ts'
 
 /**
- * As many endpoints for an event as the API allows, and more by SQL. The latter have the secret of another endpoint, which
- * the worker cannot decrypt: their webhooks fail, as those of a broken receiver do.
+ * Creates as many endpoints for an event as the API allows, and more by SQL. The latter have another endpoint's secret,
+ * which the worker cannot decrypt, so their webhooks fail as they would with a broken receiver.
  */
 export async function makeManyEndpoints(attacker: Attacker, event: string, count: number): Promise<Cap> {
   const { stage, tenant } = attacker
@@ -24,7 +24,7 @@ export async function makeManyEndpoints(attacker: Attacker, event: string, count
          from (select * from control.endpoints where project_id = $1 limit 1) as one, generate_series(1, $2::int)`,
       [tenant.projectId, count - capValue],
     )
-    // The API lets nobody point there.
+    // The API would reject this address.
     await stage.query('update control.endpoints set url = $2 where project_id = $1', [
       tenant.projectId,
       `https://127.0.0.1:${stage.receiver.port}/hook`,
@@ -34,7 +34,7 @@ export async function makeManyEndpoints(attacker: Attacker, event: string, count
   return cap
 }
 
-/** One request with so many small mails. */
+/** Sends one request with this many small messages. */
 export const sendBatch = (attacker: Attacker, mails: number) => {
   const messages = Array.from({ length: mails }, (_, number) => ({
     ...{ from: `shop@${attacker.tenant.domain}`, to: [`a${number}@attacked.test`] },

@@ -2,12 +2,12 @@ import { type Attack, repeat } from './attack.ts'
 import type { Cap } from './cap.ts'
 import { makeManyEndpoints, sendBatch } from './endpoints.ts'
 
-/** H1: each accepted mail is an event for many endpoints, and many requests send mail concurrently. */
+/** H1: each accepted message produces an event for many endpoints, and many requests send messages concurrently. */
 export function fanout({ endpoints, mails }: { endpoints: number; mails: number }): Attack {
   let cap: Cap
   return {
     ...{ id: 'H1', name: 'fanout' },
-    title: `${endpoints} endpoints for message.accepted, ${requestsAtOnce} batches of ${mails} mails at once`,
+    title: `${endpoints} endpoints for message.accepted, ${requestsAtOnce} concurrent batches of ${mails} messages`,
     async prepare(attacker) {
       cap = await makeManyEndpoints(attacker, 'message.accepted', endpoints)
     },

@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import type { Attack } from './attack.ts'
-import { bring, receiveMail } from './outside-sender.ts'
+import { receiveMail, sendRepeatedly } from './outside-sender.ts'
 
-/** H6: one mail to many tags of one address, each of which is an event with all of its text. */
+/** H6: one message to many tagged forms of one address. Each tag produces an event with the whole text. */
 export function inbound({ tags }: { tags: number }): Attack {
   let address = ''
   return {
     ...{ id: 'H6', name: 'inbound', isTogether: true },
-    title: `one connection with mails of ${(raw.length / 1e6).toFixed(1)} MB to ${tags} tags of one address`,
+    title: `one connection with messages of ${(raw.length / 1e6).toFixed(1)} MB to ${tags} tags of one address`,
     async prepare(attacker) {
       address = await receiveMail(attacker)
       attacker.refusals.push('none: POSTERN_MAX_INBOUND_BYTES_PER_DAY is out of reach in this run')
     },
     async run(attacker, over) {
       const to = Array.from({ length: tags }, (_, number) => address.replace('@', `+${number}@`))
-      await bring(attacker, over, { port: attacker.stage.strangers.inboundPort, to, raw })
+      await sendRepeatedly(attacker, over, { port: attacker.stage.strangers.inboundPort, to, raw })
     },
     async check() {},
   }
 }
 
-/** Lines of 900 characters, as SMTP allows them. */
+/** Lines of 900 characters, which SMTP allows. */
 const base64 = (octets: Buffer): string => (octets.toString('base64').match(/.{1,900}/g) ?? []).join('\r\n')
 const text = base64(Buffer.from('ä"\n'.repeat(160_000).slice(0, 400_000)))
 const part = (type: string) =>

@@ -2,14 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, type Attacker, untilOver } from './attack.ts'
 
-/** M8: large mails, of which a worker takes only a few at once. Each recorded attempt must be a real one. */
+/**
+ * M8: large messages. A worker claims only a few of them at a time, and every recorded attempt must have taken place.
+ */
 export function large({ mails, bytes }: { mails: number; bytes: number }): Attack {
   let handedOverBefore = 0
   return {
     ...{ id: 'M8', name: 'large' },
-    title: `${mails} mails of ${(bytes / 2 ** 20).toFixed(1)} MiB that wait to be sent`,
+    title: `${mails} queued messages of ${(bytes / 2 ** 20).toFixed(1)} MiB`,
     async prepare(attacker) {
-      attacker.refusals.push('none: large mails wait for a slot of the worker')
+      attacker.refusals.push('none: large messages wait for a slot of the worker')
     },
     async run(attacker, over) {
       const content = randomBytes(bytes).toString('base64')
@@ -24,7 +26,7 @@ export function large({ mails, bytes }: { mails: number; bytes: number }): Attac
         })
       }
       await untilOver(over)
-      // A slow machine has not sent the first of them yet.
+      // On a slow machine, the first message may not have been sent yet.
       for (const deadline = Date.now() + attacker.stage.patienceMs; Date.now() < deadline; await sleep(200))
         if ((await handedOver(attacker)) > handedOverBefore) break
     },
@@ -36,14 +38,16 @@ export function large({ mails, bytes }: { mails: number; bytes: number }): Attac
       const received = all - handedOverBefore
       handedOverBefore = all
       attacker.refusals.push(`${attempts} attempts for ${received} handed over`)
-      if (received === 0) attacker.faults.push('no large mail was handed over, so nothing was proved')
+      if (received === 0) attacker.faults.push('no large message was handed over, so nothing was proved')
       if (attempts !== received)
-        attacker.faults.push(`${attempts} attempts were counted, and ${received} large mails handed over`)
+        attacker.faults.push(
+          `${attempts} attempts were counted, but ${received} large messages were handed over`,
+        )
     },
   }
 }
 
-/** The most that a message may have. */
+/** The maximum number of recipients of a message. */
 const recipientsEach = 50
 const recipientsDomain = 'large.test'
 

@@ -2,14 +2,14 @@ import { type Answer, type Attack, type Attacker, repeat } from './attack.ts'
 import { Cap } from './cap.ts'
 import { capValue } from './stage.ts'
 
-/** H7: a rename that moves very many routes holds the project's lock, and many requests wait for it. */
+/** H7: a rename that moves many routes holds the project's lock, and many requests wait for it. */
 export function convoy({ routes }: { routes: number }): Attack {
   let cap: Cap
   let names = 0
   let renames = 0
   return {
     ...{ id: 'H7', name: 'convoy' },
-    title: `renames of a domain with ${routes} routes, and ${waitingAtOnce} requests that wait for them`,
+    title: `renames of a domain with ${routes} routes, and ${waitingAtOnce} waiting requests`,
     async prepare(attacker) {
       const { stage, tenant } = attacker
       cap = new Cap(attacker, {
@@ -34,12 +34,12 @@ export function convoy({ routes }: { routes: number }): Attack {
         repeat(1, over, async () => {
           if (await rename(attacker, `renamed${++names}.example.org`)) renames++
         }),
-        // Whatever the domain is called by then.
+        // A catch-all route can be requested regardless of the domain's current name.
         repeat(waitingAtOnce, over, () => createRoute(attacker, { match: 'catch_all', address: null })),
       ])
     },
     async check(attacker) {
-      if (renames === 0) attacker.faults.push('no rename was begun')
+      if (renames === 0) attacker.faults.push('no rename completed or timed out')
       await cap.requireRefusal()
     },
   }
@@ -47,7 +47,7 @@ export function convoy({ routes }: { routes: number }): Attack {
 
 const waitingAtOnce = 47
 
-/** True if it held the lock: it came about, or took longer than a transaction may. */
+/** Returns true if the rename held the lock: it succeeded, or its transaction timed out. */
 async function rename(attacker: Attacker, name: string): Promise<boolean> {
   const { tenant } = attacker
   const { status } = await attacker.ask(`/projects/${tenant.projectId}/domains/${tenant.domainId}`, {

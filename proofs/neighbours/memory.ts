@@ -6,22 +6,22 @@ import type { Attack, Attacker } from './attack.ts'
 export interface MemorySizes {
   bodies: number
   bytes: number
-  /** Of the API's process. */
+  /** The heap size of the API process. */
   heapMib: number
-  /** How long all bodies but for their last octets are held back. */
+  /** How long the last octets of all bodies are withheld. */
   holdMs: number
 }
 
-/** H4: large bodies whose last octets are held back and then sent all at once. The process must survive. */
+/** H4: large bodies whose last octets are withheld and then all sent at the same time. The process must survive. */
 export function memory({ bodies, bytes, heapMib, holdMs }: MemorySizes): Attack {
-  // Of a domain that is not the attacker's, so that nothing is stored.
+  // The sender's domain is not the attacker's, so nothing is stored.
   const frame = { from: 'a@other.test', to: ['b@attacked.test'], subject: 'Large', text: '' }
   const text = 'x'.repeat(bytes - JSON.stringify(frame).length)
   const body = Buffer.from(JSON.stringify({ ...frame, text }))
   let mostOpen = 0
   return {
     ...{ id: 'H4', name: 'memory' },
-    title: `${bodies} bodies of ${(bytes / 2 ** 20).toFixed(0)} MiB at once, the API with a heap of ${heapMib} MiB`,
+    title: `${bodies} concurrent bodies of ${(bytes / 2 ** 20).toFixed(0)} MiB, and an API heap of ${heapMib} MiB`,
     api: { nodeOptions: [`--max-old-space-size=${heapMib}`] },
     async prepare(attacker) {
       attacker.refusals.push('none: bodies wait for their share of memory')
@@ -37,8 +37,9 @@ export function memory({ bodies, bytes, heapMib, holdMs }: MemorySizes): Attack 
       }
     },
     async check(attacker) {
-      if (mostOpen < bodies) attacker.faults.push(`only ${mostOpen} of ${bodies} bodies were begun at once`)
-      if (!attacker.stage.isApiAlive()) attacker.faults.push('the API has ended')
+      if (mostOpen < bodies)
+        attacker.faults.push(`only ${mostOpen} of ${bodies} bodies were sent concurrently`)
+      if (!attacker.stage.isApiAlive()) attacker.faults.push('the API process exited')
     },
   }
 }
@@ -57,7 +58,7 @@ function begin(attacker: Attacker, body: Buffer) {
       'content-length': body.length,
     },
   })
-  // Whoever is cut off hears of it more than once.
+  // A reset connection can emit more than one error.
   sent.on('error', () => {})
   const opened = once(sent, 'socket')
     .then(([socket]) => once(socket, 'connect').then(() => true))

@@ -1,21 +1,21 @@
 import { SmtpClient } from '../../server/src/testing/peers/smtp-client.ts'
 import type { Attacker } from './attack.ts'
 
-/** An outside sender: sends mail by SMTP repeatedly over one connection, until `over` is aborted. */
-export interface Brought {
+/** An outside sender: sends messages by SMTP repeatedly over one connection, until `over` is aborted. */
+export interface OutsideMail {
   port: number
   to: readonly string[]
   raw: Buffer
 }
 
-export async function bring(
+export async function sendRepeatedly(
   attacker: Attacker,
   over: AbortSignal,
-  { port, to, raw }: Brought,
+  { port, to, raw }: OutsideMail,
 ): Promise<void> {
   let client: SmtpClient | undefined
   while (!over.aborted) {
-    const status = await bringOne().catch(() => 0)
+    const status = await sendOne().catch(() => 0)
     attacker.note({ status, error: 'by SMTP' })
     if (status === 250) continue
     client?.close()
@@ -23,8 +23,8 @@ export async function bring(
   }
   client?.close()
 
-  /** The code of the first reply that refuses, else of the last one; 0 without a reply. */
-  async function bringOne(): Promise<number> {
+  /** Returns the code of the first rejection, otherwise of the last reply; 0 without a reply. */
+  async function sendOne(): Promise<number> {
     if (!client || client.isOver) {
       client = await SmtpClient.open(port)
       await client.say('EHLO stranger.test')
@@ -40,7 +40,7 @@ export async function bring(
   }
 }
 
-/** 790 such lines, and a header that says they are a report. */
+/** 790 of these lines with the header of a report. */
 export const report = (line: string): Buffer =>
   Buffer.from(
     [
@@ -53,7 +53,7 @@ export const report = (line: string): Buffer =>
     ].join('\r\n'),
   )
 
-/** Lets mail to `support` of the attacker's domain go to an endpoint of the attacker's. Returns the address. */
+/** Routes mail for `support` at the attacker's domain to one of the attacker's endpoints. Returns the address. */
 export async function receiveMail(attacker: Attacker): Promise<string> {
   const { projectId, domainId, domain } = attacker.tenant
   const at = `/projects/${projectId}`
@@ -68,6 +68,6 @@ export async function receiveMail(attacker: Attacker): Promise<string> {
       ...{ forward_to: null, is_active: true },
     },
   })
-  if (routed.status !== 201) throw new Error(`a route was answered ${routed.status} ${routed.error}`)
+  if (routed.status !== 201) throw new Error(`creating a route failed: ${routed.status} ${routed.error}`)
   return address
 }

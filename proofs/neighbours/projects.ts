@@ -2,7 +2,7 @@ import { type Attack, repeat } from './attack.ts'
 import { Cap } from './cap.ts'
 import { capValue } from './stage.ts'
 
-/** M6: unlimited projects, each with its own quotas. The owner is the user of the run. */
+/** M6: an unlimited number of projects, each with its own quotas. The owner is the run's user. */
 export function projects(): Attack {
   let cap: Cap
   let bearer = ''
@@ -29,7 +29,7 @@ export function projects(): Attack {
     async check(attacker) {
       attacker.requireAnswer('422 limit_exceeded')
       await cap.requireRefusal()
-      // A token is good for ten minutes.
+      // A token is valid for ten minutes.
       if (++phases % 3 === 0) bearer = await attacker.stage.postern.token()
     },
   }

@@ -3,8 +3,8 @@ import { makeSampleMessage } from '../../bench/sample-message.ts'
 import type { LoadResults, QuietOptions, QuietRequest } from './quiet.ts'
 
 /**
- * The quiet tenant as a separate process, started by quiet.ts, so that only Postern delays it. It sends a mail and reads
- * something at a steady rate, whether or not earlier requests were answered.
+ * The quiet tenant as a separate process, started by quiet.ts, so that any delay comes from Postern. It sends messages
+ * and reads lists at a constant rate, without waiting for earlier responses.
  */
 const { url, tenant, recipients, pauseMs }: QuietOptions = JSON.parse(process.argv[2] ?? '')
 const sampleMessage = makeSampleMessage(1500)

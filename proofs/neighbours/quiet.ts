@@ -4,9 +4,9 @@ import path from 'node:path'
 import type { Promised } from '../check.ts'
 import type { Tenant } from './stage.ts'
 
-/** The tenant beside the attacker. */
+/** The tenant that is not attacking. */
 export interface Quiet {
-  /** Sends and reads for so long; resolves when every request was answered. */
+  /** Sends and reads for this time. Resolves when every request has received a response. */
   speak(forMs: number): Promise<LoadResults>
   stop(): void
 }
@@ -14,14 +14,14 @@ export interface Quiet {
 export interface QuietOptions {
   url: string
   tenant: Tenant
-  /** What the names of its recipients begin with. */
+  /** The prefix of its recipients' addresses. */
   recipients: string
   pauseMs: number
 }
 
 export interface QuietRequest {
   kind: 'POST' | 'GET'
-  /** 0: no answer. */
+  /** 0 without a response. */
   status: number
   error: string
   ms: number
@@ -29,7 +29,7 @@ export interface QuietRequest {
 
 export interface LoadResults {
   requests: QuietRequest[]
-  /** Accepted, and when, by the clock of this machine, in ms. */
+  /** Accepted messages with the time in ms, by this machine's clock. */
   promised: (Promised & { at: number })[]
 }
 

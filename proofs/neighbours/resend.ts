@@ -2,12 +2,12 @@ import { type Attack, repeat } from './attack.ts'
 import type { Cap } from './cap.ts'
 import { makeManyEndpoints, sendBatch } from './endpoints.ts'
 
-/** C1: each mail handed over is an event for very many endpoints. */
+/** C1: each message sent produces an event for a very large number of endpoints. */
 export function resend({ endpoints, mails }: { endpoints: number; mails: number }): Attack {
   let cap: Cap
   return {
     ...{ id: 'C1', name: 'resend' },
-    title: `${endpoints} endpoints for message.sent, batches of ${mails} mails`,
+    title: `${endpoints} endpoints for message.sent, batches of ${mails} messages`,
     async prepare(attacker) {
       cap = await makeManyEndpoints(attacker, 'message.sent', endpoints)
     },
@@ -19,5 +19,5 @@ export function resend({ endpoints, mails }: { endpoints: number; mails: number 
   }
 }
 
-/** As many mails a second as a worker hands over, about. */
+/** The pause between batches. It results in about as many messages per second as a worker can send. */
 const pauseMs = 250

@@ -6,7 +6,7 @@ const mail = (number: number) => ({ id: `m${number}`, recipient: `r${number}@qui
 const asked = (kind: 'POST' | 'GET', ms: number, status = 200) => ({ kind, ms, status, error: '' })
 const silent = { requests: [], promised: [] }
 
-/** Two mails, one alone and one beside the attack. */
+/** Two messages, one without and one during the attack. */
 const phases = (beside: Partial<Phase['measured']> = {}): Phase[] => [
   {
     when: 'alone',
@@ -23,21 +23,21 @@ const received: Received[] = [mail(1), mail(2)].map((one) => ({ ...one, at: 1100
 
 const faults = (phasesHad: Phase[], receivedBy = received) => faultsOf(resultOf(phasesHad, receivedBy))
 
-describe('the quiet tenant beside an attack', () => {
-  test('has no faults when each mail came once and every request was answered with 2xx', () => {
+describe('the quiet tenant during an attack', () => {
+  test('has no faults if each message arrived once and every response was 2xx', () => {
     assert.deepEqual(faults(phases()), [])
     assert.deepEqual(lateOf(resultOf(phases(), received), 2), [])
   })
 
-  test('has lost a mail that was accepted and not received', () => {
-    assert.match(faults(phases(), received.slice(1)).join(), /1 mails .* were lost/)
+  test('has lost a message that was accepted but not received', () => {
+    assert.match(faults(phases(), received.slice(1)).join(), /1 messages .* were lost/)
   })
 
-  test('has a mail twice that was received twice', () => {
-    assert.match(faults(phases(), [...received, ...received.slice(1)]).join(), /1 mails .* more than once/)
+  test('has a duplicate if a message was received twice', () => {
+    assert.match(faults(phases(), [...received, ...received.slice(1)]).join(), /1 messages .* more than once/)
   })
 
-  test('was refused by any status but 2xx, and by no answer, in the warm-up too', () => {
+  test('counts any status other than 2xx, and a missing response, as a rejection, even during the warm-up', () => {
     for (const status of [0, 302, 429, 500, 503]) {
       assert.match(faults(phases({ requests: [asked('GET', 5, status)] })).join(), /1 requests .* refused/)
       const [alone, beside] = phases()
@@ -47,11 +47,11 @@ describe('the quiet tenant beside an attack', () => {
     }
   })
 
-  test('has proved nothing when it has sent nothing', () => {
+  test('proves nothing if it has sent nothing', () => {
     assert.match(faults([], []).join(), /nothing was proved/)
   })
 
-  test('is late by the ratio of the 99th percentiles, for each kind of request', () => {
+  test('is slower by the ratio of the 99th percentiles, for each kind of request', () => {
     const slow = resultOf(phases({ requests: [asked('POST', 25, 202), asked('GET', 9)] }), received)
     assert.deepEqual(
       slow.times.map(({ kind, ratio }) => `${kind} ${ratio}`),
@@ -61,7 +61,7 @@ describe('the quiet tenant beside an attack', () => {
     assert.match(lateOf(slow, 2).join(), /POST was 2.50 times/)
   })
 
-  test('is late when nothing was measured', () => {
+  test('counts as too slow if nothing was measured', () => {
     assert.equal(lateOf(resultOf(phases({ requests: [] }), received), 2).length, 2)
   })
 })

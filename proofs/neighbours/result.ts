@@ -2,39 +2,39 @@ import { median, percentile } from '../../bench/figures.ts'
 import { check, type Promised } from '../check.ts'
 import type { LoadResults, QuietRequest } from './quiet.ts'
 
-/** A phase of an attack: the quiet tenant alone, or beside the attacker. */
+/** A phase of an attack: the quiet tenant alone, or together with the attacker. */
 export interface Phase {
   when: 'alone' | 'beside'
-  /** Counted like the rest; its times are not. */
+  /** Requests are counted, but their durations are ignored. */
   warmUp: LoadResults
   measured: LoadResults
-  /** Of the process that answers, where it was measured. */
+  /** The serving process's longest event-loop delay, if measured. */
   longestTaskMs?: number
 }
 
-/** What became of the quiet tenant. */
+/** The quiet tenant's results. */
 export interface Result {
   requests: number
-  /** Requests with any answer but 2xx, or with none. */
+  /** Requests that did not get a 2xx response. */
   refused: QuietRequest[]
   mails: number
-  /** Accepted and never received. */
+  /** Accepted but never received. */
   lost: Promised[]
   /** Received more than once. */
   duplicates: Promised[]
   times: Times[]
-  /** In ms: the longest task of the main thread in all phases alone, and in all beside the attack. */
+  /** The longest event-loop delay in ms, over all phases without the attack and over all phases with it. */
   longestTask: Record<Phase['when'], number>
 }
 
-/** In ms. */
+/** Durations in ms. */
 export interface Times {
   kind: string
-  /** Its ratio decides, where times do. */
+  /** Whether its ratio has a limit. */
   isCompared: boolean
   alone: Figures
   beside: Figures
-  /** Of the 99th percentiles. */
+  /** The ratio of the 99th percentiles. */
   ratio: number
 }
 
@@ -43,14 +43,21 @@ interface Figures {
   p99: number
 }
 
-/** What the MTA has received, and when. */
+/** A message received by the MTA, with the time. */
 export type Received = Promised & { at: number }
 
 export function resultOf(phases: readonly Phase[], received: readonly Received[]): Result {
   const loadResults = phases.flatMap(({ warmUp, measured }) => [warmUp, measured])
   const requests = loadResults.flatMap((one) => one.requests)
   const promised = loadResults.flatMap((one) => one.promised)
-  const nothingElse = { answers: [], unanswered: [], stored: [], inFlight: [], finalStatuses: [], told: {} }
+  const nothingElse = {
+    answers: [],
+    unanswered: [],
+    stored: [],
+    inFlight: [],
+    finalStatuses: [],
+    expectedEvents: {},
+  }
   const { lost, unexplainedDuplicates: duplicates } = check({ promised, received, ...nothingElse })
   return {
     requests: requests.length,
@@ -84,24 +91,24 @@ function timesOf(phases: readonly Phase[], received: readonly Received[]): Times
   return [
     times('POST', true, ofKind('POST')),
     times('GET', true, ofKind('GET')),
-    // prove:network and bench:fairness have goals for it.
+    // prove:network and bench:fairness set limits for it.
     times('acceptance to MTA', false, delays),
   ]
 }
 
-/** What must not be, in words. */
+/** The faults, as sentences. */
 export function faultsOf({ requests, refused, mails, lost, duplicates }: Result): string[] {
   const of = (what: string, found: readonly object[]): string[] =>
     found.length === 0 ? [] : [`${found.length} ${what}, such as ${JSON.stringify(found[0])}`]
   return [
     ...(mails === 0 || requests === 0 ? ['the quiet tenant has sent nothing, so nothing was proved'] : []),
-    ...of('mails of the quiet tenant were lost', lost),
-    ...of('mails of the quiet tenant were received more than once', duplicates),
+    ...of('messages of the quiet tenant were lost', lost),
+    ...of('messages of the quiet tenant were received more than once', duplicates),
     ...of('requests of the quiet tenant were refused', refused),
   ]
 }
 
-/** What took too long. */
+/** The ratios above the limit. */
 export const lateOf = ({ times }: Result, ratioAtMost: number): string[] =>
   times
     .filter(({ isCompared, ratio }) => isCompared && !(ratio <= ratioAtMost))

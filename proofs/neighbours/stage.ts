@@ -8,7 +8,7 @@ import { type Sink, startSink } from '../../bench/sink.ts'
 import { buildServer, builtProgram, isServerStale } from '../../scripts/server-build.ts'
 import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 
-/** Caps of endpoints, routes and projects of an owner, low enough to be reached by a few requests. */
+/** The caps on endpoints, routes and projects per owner, low enough to be reached with a few requests. */
 export const capValue = 20
 
 export interface Tenant {
@@ -18,26 +18,26 @@ export interface Tenant {
   secret: string
 }
 
-/** What all attacks share: PostgreSQL, the API, a sink for mail, and a receiver of webhooks. */
+/** Shared by all attacks: PostgreSQL, the API, a mail sink and a webhook receiver. */
 export interface Stage {
   postern: Postern
   sink: Sink
   receiver: Receiver
-  /** How long is waited for what must come. */
+  /** The timeout for expected results. */
   patienceMs: number
   query(text: string, values?: unknown[]): Promise<unknown[]>
   count(from: string, ...values: unknown[]): Promise<number>
   sum(what: string, from: string, ...values: unknown[]): Promise<number>
-  /** The API with these options, and with no others. */
+  /** Restarts the API with exactly these options. */
   useApi(options: PartOptions | undefined): Promise<void>
   isApiAlive(): boolean
-  /** Where strangers bring mail and reports, while all is one process. */
+  /** The ports for outside senders, if everything runs in one process. */
   strangers: { bouncePort: number; inboundPort: number; returnPathHost: string }
-  /** Or, `isTogether`, the API, the worker and the intake as one process in place of the API. */
+  /** With `isTogether`, replaces the API with one process that runs the API, the worker and the intake. */
   startWorker(isTogether?: boolean): Promise<Part>
   /**
-   * The longest time for which the main thread of that process did one thing, in ms, since this was last asked. As the
-   * process itself measures it. NaN where there is no such process.
+   * The longest event-loop delay of that process in ms since the last call, as measured by the process. NaN if there is
+   * no such process.
    */
   longestTaskMs(): Promise<number>
   /** Removes all mail and webhooks, while no worker runs. */
@@ -52,7 +52,7 @@ export async function startStage(patienceMs: number): Promise<Stage> {
     POSTERN_MAX_ENDPOINTS: String(capValue),
     POSTERN_MAX_ROUTES: String(capValue),
     POSTERN_MAX_PROJECTS_PER_OWNER: String(capValue),
-    // The first plan that is made here.
+    // The first plan created here.
     POSTERN_CUSTOMER_PLAN_ID: '1',
   }
   const postern = await startPostern({ environment, program: builtProgram })
@@ -75,9 +75,9 @@ export async function startStage(patienceMs: number): Promise<Stage> {
     POSTERN_BOUNCE_PORT: String(strangers.bouncePort),
     POSTERN_INBOUND_PORT: String(strangers.inboundPort),
     POSTERN_METRICS_PORT: String(metricsPort),
-    // The attack goes on for longer than a quota of bytes would let it.
+    // The default byte quota would end the attack too early.
     POSTERN_MAX_INBOUND_BYTES_PER_DAY: String(2 ** 40),
-    // Nobody there: what SPF and DKIM ask of the DNS is not measured.
+    // No DNS server, so lookups for SPF and DKIM are not measured.
     POSTERN_DNS_SERVERS: '127.0.0.1:1',
   }
   const { superuser } = postern
@@ -127,7 +127,7 @@ export async function startStage(patienceMs: number): Promise<Stage> {
   }
 }
 
-/** With a key that may do whatever a key may. */
+/** Each tenant has a key with all scopes. */
 export async function makeTenants({ postern }: Stage, count: number): Promise<Tenant[]> {
   const senders = await makeSenders(postern, count)
   const create = await creator(postern)

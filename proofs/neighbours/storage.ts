@@ -3,19 +3,19 @@ import { creator, planWithoutLimits } from '../../bench/senders.ts'
 import { type Attack, type Attacker, repeat } from './attack.ts'
 
 export interface StorageSizes {
-  /** POSTERN_MAX_BYTES_PER_DAY. */
+  /** The value of POSTERN_MAX_BYTES_PER_DAY. */
   bytesPerDay: number
-  /** Of one large mail. */
+  /** The size of one large message. */
   bytes: number
 }
 
-/** H8: data that is stored without counting against a quota. */
+/** H8: stored data that does not count against a quota. */
 export function storage({ bytesPerDay, bytes }: StorageSizes): Attack {
   const content = randomBytes((bytes * 3) / 4).toString('base64')
   let keys = 0
   return {
     ...{ id: 'H8', name: 'storage' },
-    title: `large mails to suppressed addresses and refused batches with a plan of 0 mails`,
+    title: `large messages to suppressed addresses and rejected batches, on a plan with a limit of 0 messages`,
     api: { environment: { POSTERN_MAX_BYTES_PER_DAY: String(bytesPerDay) } },
     async prepare(attacker) {
       await requireByteQuota(attacker, content, bytesPerDay)
@@ -35,7 +35,7 @@ export function storage({ bytesPerDay, bytes }: StorageSizes): Attack {
       const bodies = await sum('octet_length(content)', 'mail.bodies')
       const answers = await sum('pg_column_size(idempotency)', 'mail.idempotency')
       attacker.refusals.push(`${bodies} bytes in mail.bodies, ${answers} in mail.idempotency`)
-      if (bodies > 0) attacker.faults.push(`${bodies} bytes are in mail.bodies with a plan of 0 mails`)
+      if (bodies > 0) attacker.faults.push(`${bodies} bytes are in mail.bodies on a plan of 0 messages`)
       if (answers > 0) attacker.faults.push(`${answers} bytes of refused batches are in mail.idempotency`)
     },
   }
@@ -52,7 +52,7 @@ const sendLarge = (attacker: Attacker, to: string, content: string) =>
     },
   })
 
-/** Mails without anything that a mail needs. */
+/** Messages without any of the required fields. */
 const sendRefused = (attacker: Attacker, key: string) =>
   attacker.ask('/messages/batch', {
     body: {
@@ -61,19 +61,21 @@ const sendRefused = (attacker: Attacker, key: string) =>
     headers: { 'idempotency-key': key },
   })
 
-/** Sends until the bytes of a day are used up. */
+/** Sends until the daily byte quota is used up. */
 async function requireByteQuota(attacker: Attacker, content: string, bytesPerDay: number): Promise<void> {
   const most = Math.floor(bytesPerDay / content.length) + 1
   for (let mails = 0; mails <= most; mails++) {
     const { status, error } = await sendLarge(attacker, 'counted@attacked.test', content)
     if (status === 202) continue
-    attacker.refusals.push(`POSTERN_MAX_BYTES_PER_DAY: mail ${mails + 1} of ${content.length} bytes`)
-    if (mails === 0) attacker.faults.push(`the first mail was answered ${status} ${error}`)
+    attacker.refusals.push(`POSTERN_MAX_BYTES_PER_DAY: message ${mails + 1} of ${content.length} bytes`)
+    if (mails === 0) attacker.faults.push(`the first message got the response ${status} ${error}`)
     if (status !== 429 || error !== 'quota_exceeded')
-      attacker.faults.push(`daily bytes: one more was answered ${status} ${error}, and not quota_exceeded`)
+      attacker.faults.push(
+        `daily bytes: one more got the response ${status} ${error} instead of quota_exceeded`,
+      )
     return
   }
-  attacker.faults.push(`daily bytes: ${most + 1} mails of ${content.length} bytes were accepted`)
+  attacker.faults.push(`daily bytes: ${most + 1} messages of ${content.length} bytes were accepted`)
 }
 
 async function takePlanAway({ stage, tenant }: Attacker): Promise<void> {

@@ -9,7 +9,7 @@ const linesOf = (text: string, ...others: string[]): number[] => {
   return findComparisons(first, clockProperties(sources)).map(({ line }) => line)
 }
 
-it('finds a difference of two readings, and names its line', () => {
+it('finds the difference between two readings, and reports its line', () => {
   const source = `const start = performance.now()
 await work()
 assert.ok(performance.now() - start < 100)`
@@ -20,7 +20,7 @@ it('finds a deadline', () => {
   assert.deepEqual(linesOf('const end = Date.now() + 5_000\nwhile (Date.now() < end) await work()'), [2])
 })
 
-it('finds readings behind a function of the file', () => {
+it('finds readings returned by a function in the same file', () => {
   assert.deepEqual(
     linesOf('const now = () => performance.now()\nconst a = now()\nassert.ok(now() - a < 9)'),
     [3],
@@ -31,21 +31,21 @@ it('finds readings behind a function of the file', () => {
   )
 })
 
-it('finds readings that another file keeps in a property', () => {
+it('finds readings that another file stores in a property', () => {
   const source = 'assert.ok(Math.abs(second.receivedAtMs - first.receivedAtMs) < 50)'
   assert.deepEqual(linesOf(source), [])
   assert.deepEqual(linesOf(source, 'received.push({ receivedAtMs: Date.now() })'), [1])
 })
 
-it('finds a reading that is subtracted from any other point in time', () => {
+it('finds a reading subtracted from any other point in time', () => {
   assert.deepEqual(linesOf('assert.ok(Math.abs(Date.parse(answer.created_at) - Date.now()) < 60_000)'), [1])
 })
 
-it('finds processor time between two readings', () => {
+it('finds CPU time between two readings', () => {
   assert.deepEqual(linesOf('const { user } = process.cpuUsage(before)'), [1])
 })
 
-it('allows a reading that only makes an input', () => {
+it('allows a reading that is only used as input', () => {
   assert.deepEqual(linesOf('const soon = new Date(Date.now() + 60_000).toISOString()'), [])
   assert.deepEqual(linesOf('const past = (ms: number) => new Date(Date.now() - ms).toISOString()'), [])
   assert.deepEqual(linesOf('const seed = Date.now() % 1_000\nassert.ok(count < 5)'), [])

@@ -1,9 +1,9 @@
 import { parseAst } from 'rolldown/parseAst'
 
 /**
- * Finds where a file compares two readings of a clock, or subtracts one from the other: an assertion about a duration, or a
- * wait with a limit of its own. A value counts as a reading when it comes from a clock directly, by a variable or function
- * of the same file, or by a property that is filled from a clock in any of the files (`receivedAtMs: Date.now()`).
+ * Finds comparisons and subtractions of two clock readings in a file. Each is an assertion about a duration or a wait
+ * with its own limit. A value counts as a reading if it comes from a clock directly, through a variable or function in
+ * the same file, or through a property that is set from a clock in any of the files (`receivedAtMs: Date.now()`).
  */
 export interface Comparison {
   line: number
@@ -27,7 +27,7 @@ const clocks = new Set([
   'process.uptime',
 ])
 const differing = new Set(['process.hrtime', 'process.cpuUsage', 'process.threadCpuUsage'])
-/** Names that every array or string has, too. */
+/** Names that are also properties of arrays or strings. */
 const ambiguous = new Set(['at'])
 const comparing = new Set(['-', '<', '<=', '>', '>='])
 
@@ -41,7 +41,7 @@ export const readSource = (text: string): ReadFile => ({
   tree: parseAst(text, { lang: 'ts' }) as unknown as Node,
 })
 
-/** The properties that hold a reading, in all of these files. */
+/** The properties set to a reading in any of these files. */
 export function clockProperties(files: readonly ReadFile[]): Set<string> {
   const names = new Set<string>()
   for (const { tree } of files) {
@@ -60,7 +60,7 @@ export function clockProperties(files: readonly ReadFile[]): Set<string> {
 export function findComparisons({ text, tree }: ReadFile, properties: ReadonlySet<string>): Comparison[] {
   const readings = readingsIn(tree, properties)
   const found = nodesIn(tree).filter((node) => isComparison(node, readings))
-  // Of `now() - start < 100` the subtraction is found already.
+  // In `now() - start < 100` the subtraction has already been found.
   const outermost = found.filter((node) => !found.some((other) => other !== node && contains(other, node)))
   return outermost.map(({ start, end }) => ({
     line: text.slice(0, start).split('\n').length,
@@ -69,18 +69,18 @@ export function findComparisons({ text, tree }: ReadFile, properties: ReadonlySe
 }
 
 function isComparison(node: Node, readings: Readings): boolean {
-  // `process.cpuUsage(before)` subtracts by itself.
+  // `process.cpuUsage(before)` subtracts implicitly.
   if (node.type === 'CallExpression')
     return differing.has(dotted(node['callee'] as Node)) && (node['arguments'] as Node[]).length > 0
   if (node.type !== 'BinaryExpression' || !comparing.has(String(node['operator']))) return false
   const [left, right] = [node['left'] as Node, node['right'] as Node]
-  // Whatever a reading is subtracted from is another point in time.
+  // A reading can only be subtracted from another point in time.
   if (node['operator'] === '-' && isReading(right, readings)) return true
   return holdsReading(left, readings) && holdsReading(right, readings)
 }
 
 interface Readings {
-  /** Variables that hold one, and functions that return one. */
+  /** Variables that are set to a reading, and functions that return one. */
   variables: Set<string>
   functions: Set<string>
   properties: ReadonlySet<string>
@@ -88,7 +88,7 @@ interface Readings {
 
 function readingsIn(tree: Node, properties: ReadonlySet<string>): Readings {
   const readings: Readings = { variables: new Set(), functions: new Set(), properties }
-  // Twice: a variable may be filled by a function that stands below it.
+  // Two passes, because a variable can be set by a function declared below it.
   for (let round = 0; round < 2; round++) {
     for (const node of nodesIn(tree)) {
       if (node.type === 'VariableDeclarator' && node['init']) note(node['id'] as Node, node['init'] as Node)
@@ -119,7 +119,7 @@ function returnsReading(node: Node, readings: Readings): boolean {
   )
 }
 
-/** The expression is a reading, or a reading moved by an offset. */
+/** Whether the expression is a reading, possibly with an offset. */
 function isReading(node: Node, readings: Readings): boolean {
   switch (node.type) {
     case 'CallExpression': {
@@ -147,7 +147,10 @@ function isReading(node: Node, readings: Readings): boolean {
   }
 }
 
-/** The same, anywhere in it but within a function: `Math.abs(Date.now() - x)`, `first?.receivedAtMs ?? 0`. */
+/**
+ * Whether the expression contains a reading outside nested functions: `Math.abs(Date.now() - x)`, `first?.receivedAtMs
+ * ?? 0`.
+ */
 function holdsReading(node: Node, readings: Readings): boolean {
   return (
     isReading(node, readings) ||

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type Call = (method: string, path: string, body: object) => Promise<{ id: number }>
 
 /**
- * Retries while the server restarts (when a file changes). An interrupted run can be repeated: existing objects are not
- * created twice.
+ * Retries while the server restarts because a file has changed. An interrupted run can be repeated: objects that
+ * already exist are not created again.
  */
 export function caller(url: string, token: string): Call {
   return async (method, path, body) => {

@@ -4,12 +4,12 @@ import { makeMail } from './mail.ts'
 import { pick } from './noise.ts'
 
 /**
- * A believable installation to look at: four plans, forty projects with members, endpoints, API keys, domains and a
- * history that two administrators made through the interface itself, so that its audit is as genuine as any.
+ * Demo data: four plans, and forty projects with members, endpoints, API keys, domains and a history. Two
+ * administrators create them through the API, so the audit log is genuine.
  *
- * The same every time: what looks random comes from a fixed sequence. People, and mail of days that are over, which no
- * operation makes, are written straight into the tables; and so is that some domains are verified, because nobody
- * publishes their records. All are of our own MTAs: SES needs an account.
+ * The data is the same every time: values that look random come from a fixed sequence. Users and past mail cannot be
+ * created through the API, so they are inserted directly into the tables. Some domains are marked as verified the same
+ * way, because their DNS records do not exist. All domains use the provider `service`, because SES needs an account.
  */
 export interface Demo {
   url: string
@@ -30,7 +30,7 @@ export async function seedDemoData({
   makeAdmin,
   say,
 }: Demo): Promise<void> {
-  say('Making demo data…')
+  say('Creating demo data…')
   const database = new pg.Client({ connectionString: databaseUrl, options: '-c role=postern_admin' })
   await database.connect()
   try {
@@ -123,7 +123,7 @@ const lastNames = [
   'Jensen',
 ]
 
-/** The owners-to-be, sixty of them. */
+/** Sixty users, who become project owners. */
 async function makePeople(database: pg.Client): Promise<{ id: number; email: string }[]> {
   const people = Array.from({ length: 60 }, (_, n) => {
     const [first, last] = [pick(firstNames, n * 7), pick(lastNames, n * 3 + Math.floor(n / 12))]
@@ -150,7 +150,7 @@ const planConfigs = [
     max_mails_per_month: 3_000,
     price: 0,
     billing_product_id: null,
-    description: 'To try things out.',
+    description: 'For evaluation.',
   },
   {
     name: 'Starter',
@@ -254,7 +254,7 @@ async function makeMembers(
   domain: string,
 ): Promise<void> {
   const roles = ['admin', 'developer', 'viewer']
-  // The Free plan allows two, so some of these are exceptions, and say why.
+  // The Free plan allows two members, so some of these requests exceed the limit and state a reason.
   for (let n = 0; n < index % 4; n++) {
     await by('POST', `${path}/members`, {
       email: n === 2 ? `invited@${domain}.net` : pick(owners, index + 11 * (n + 1)).email,
@@ -264,14 +264,14 @@ async function makeMembers(
   }
 }
 
-/** One, or on the way to a second; some were renamed since. */
+/** Creates one or two domains; some are renamed afterwards. */
 async function makeDomains(by: Call, path: string, index: number, name: string): Promise<void> {
   await by('PATCH', path, { allow_service_mta: true, reason: 'Own addresses agreed in the contract' })
   const add = (host: string) =>
     by('POST', `${path}/domains`, {
       name: `${host}.${name}`,
       mta_provider: 'service',
-      // The Free plan allows one, so some of these are exceptions.
+      // The Free plan allows one domain, so some of these requests exceed the limit.
       ...(host === 'mail' ? {} : { reason: 'Second brand, agreed with sales' }),
     })
   const { id } = await add('mail')
@@ -279,7 +279,7 @@ async function makeDomains(by: Call, path: string, index: number, name: string):
   if (index % 8 === 4) await by('PATCH', `${path}/domains/${id}`, { name: `post.${name}` })
 }
 
-/** Two of three, and nobody looks at those again: their records are nowhere. */
+/** Marks two out of three domains as verified and disables further checks, because their DNS records do not exist. */
 async function showVerified(database: pg.Client): Promise<void> {
   const chosen = `select id from control.domains where id % 3 <> 0`
   await database.query(
@@ -296,10 +296,10 @@ async function showVerified(database: pg.Client): Promise<void> {
   )
 }
 
-/** What administrators do all day. */
+/** Makes typical administrative changes. */
 async function makeHistory(by: Call, path: string, index: number, plans: number[]): Promise<void> {
   const acts: [when: boolean, body: object][] = [
-    [index % 8 === 3, { is_locked: true, reason: 'Card testing seen in the sign-up form' }],
+    [index % 8 === 3, { is_locked: true, reason: 'Card testing through the sign-up form' }],
     [index % 16 === 3, { is_locked: false, reason: 'Form now has a captcha; checked with the owner' }],
     [index % 9 === 5, { reputation_score: 95, reason: 'Complaints came from one list that was removed' }],
     [index % 10 === 7, { admin_plan_id: plans[2], reason: 'Extra volume for the autumn campaign' }],

@@ -4,12 +4,12 @@ import { abusive, makeMessages } from './messages.ts'
 import { noise } from './noise.ts'
 
 /**
- * Thirty days of mail, as the mail plane would have counted them; scores and lifetime figures then follow as they always
- * do, told to control by the worker. Most senders are well, some have a tired list, and one began to send to addresses
- * that it bought: what an operator should find.
+ * Thirty days of counters, as the mail side would have written them. The worker then relays them to control, which
+ * updates scores and lifetime statistics. Most senders are healthy, some have an outdated list, and one has started
+ * sending to purchased addresses; an operator should find that sender.
  */
 const days = 30
-/** As the abusive one, by the place among the demo's projects. */
+/** The index, among the demo projects, of a project with an outdated list. */
 const neglected = 21
 
 export async function makeMail(databaseUrl: string, projectIds: readonly number[]): Promise<void> {
@@ -17,14 +17,14 @@ export async function makeMail(databaseUrl: string, projectIds: readonly number[
   await database.connect()
   try {
     await database.query('begin')
-    // A run that was cut short came this far or not at all.
+    // An interrupted run has inserted either everything or nothing.
     const { rows } = await database.query('select from mail.daily_counters limit 1')
     if (rows.length === 0) {
       await writeDays(database, projectIds)
       await makeMessages(database, projectIds)
     }
     await database.query('commit')
-    await untilTold(database)
+    await untilRelayed(database)
   } finally {
     await database.end()
   }
@@ -101,30 +101,30 @@ function dayOf(project: number, index: number, ago: number, mailsPerMonth: numbe
 function ordinary(index: number, ago: number, mailsPerMonth: number): Habit {
   const at = noise(index * 31 + ago)
   const share = 0.1 + (index % 9) / 14
-  const isTired = index % 9 === 8
+  const isOutdated = index % 9 === 8
   const usual = 0.006 + ((index * 7) % 10) * 0.0022
   return {
-    // The day is not over yet.
+    // The current day is not complete.
     accepted: (mailsPerMonth / days) * share * (0.7 + at * 0.6) * (ago === 0 ? 0.4 : 1),
-    bounced: (index === neglected ? 0.055 : isTired ? 0.036 : usual) * (0.8 + 0.4 * at),
-    complained: isTired ? 0.0012 : 0.0002,
+    bounced: (index === neglected ? 0.055 : isOutdated ? 0.036 : usual) * (0.8 + 0.4 * at),
+    complained: isOutdated ? 0.0012 : 0.0002,
   }
 }
 
-/** A quiet shop until five days ago. */
+/** A low-volume shop until five days ago. */
 function spree(ago: number): Habit {
-  const lately = [
+  const recentDays = [
     { accepted: 18_730, bounced: 0.059, complained: 0.0036 },
     { accepted: 33_940, bounced: 0.054, complained: 0.0031 },
     { accepted: 21_410, bounced: 0.046, complained: 0.0024 },
     { accepted: 11_820, bounced: 0.036, complained: 0.0016 },
     { accepted: 5_260, bounced: 0.026, complained: 0.0008 },
   ]
-  return lately[ago] ?? { accepted: 2_100 + 600 * noise(ago), bounced: 0.008, complained: 0.0002 }
+  return recentDays[ago] ?? { accepted: 2_100 + 600 * noise(ago), bounced: 0.008, complained: 0.0002 }
 }
 
-/** So that whoever signs in at once sees scores that fit. */
-async function untilTold(database: pg.Client): Promise<void> {
+/** Waits for the relay, so that the console shows matching scores immediately. */
+async function untilRelayed(database: pg.Client): Promise<void> {
   for (let tried = 0; tried < 300; tried++) {
     const { rows } = await database.query(
       `select from mail.outbox where topic = 'project.stats_changed' and created_at <= postern.now() limit 1`,

@@ -2,14 +2,14 @@ import type pg from 'pg'
 import { noise, pick } from './noise.ts'
 
 /**
- * The mails of the last hours, with what became of each: a few dozen of every project that can send. The partitions
- * reach back to yesterday, and so does this.
+ * The messages of the last hours with their events: a few dozen for each project that can send. Limited to the last
+ * day, because the first partition is yesterday's.
  */
 const hours = 22
 const perSender = 40
 const recipientsOfSpam = 25
 
-/** Who bought addresses, by the place among the demo's projects. */
+/** The index, among the demo projects, of the project that sends to purchased addresses. */
 export const abusive = 26
 
 interface Sender {
@@ -96,7 +96,7 @@ function outcomeOf(at: number, isSpam: boolean): Pick<Recipient, 'status' | 'rep
   return { status: 'delivered', reply: '250 2.0.0 Ok: queued' }
 }
 
-/** What was told of a recipient, in order, and how many seconds after the mail was accepted. */
+/** The events of a recipient in order, with the seconds since acceptance. */
 const course: Record<string, [type: string, afterSeconds: number][]> = {
   delivered: [
     ['message.sent', 1],
@@ -117,14 +117,14 @@ const course: Record<string, [type: string, afterSeconds: number][]> = {
   ],
 }
 
-interface Told {
+interface DemoEvent {
   type: string
   no: number | null
   after: number
   data: object
 }
 
-const toldOf = ({ recipients }: Message): Told[] => [
+const eventsOf = ({ recipients }: Message): DemoEvent[] => [
   { type: 'message.accepted', no: null, after: 0, data: { recipients: recipients.length } },
   ...recipients.flatMap(({ no, address, status, reply }) =>
     (course[status] ?? []).map(([type, after], step, steps) => {
@@ -136,13 +136,13 @@ const toldOf = ({ recipients }: Message): Told[] => [
 ]
 
 async function insertMessages(database: pg.Client, messages: readonly Message[]): Promise<void> {
-  const given = messages.map((message, n) => ({ ...message, n, told: toldOf(message) }))
+  const given = messages.map((message, n) => ({ ...message, n, events: eventsOf(message) }))
   await database.query(
     `with given as materialized (
        select *, postern.now() - "secondsAgo" * interval '1 second' as at,
               postern.uuid7(postern.now() - "secondsAgo" * interval '1 second') as id
          from json_to_recordset($1) as given (project bigint, identity bigint, "from" text, subject text,
-           tags json, "secondsAgo" int, recipients json, told json)
+           tags json, "secondsAgo" int, recipients json, events json)
      ), message as (
        insert into mail.messages
          (id, project_id, identity_id, from_address, subject, tags, recipient_count, size_bytes, created_at)
@@ -157,7 +157,7 @@ async function insertMessages(database: pg.Client, messages: readonly Message[])
      insert into mail.events (id, project_id, type, message_id, recipient_no, data, created_at)
      select postern.uuid7(at + after * interval '1 second'), project, one.type, given.id, one.no, one.data,
             at + after * interval '1 second'
-       from given, json_to_recordset(told) as one (type text, no smallint, after int, data jsonb)`,
+       from given, json_to_recordset(events) as one (type text, no smallint, after int, data jsonb)`,
     [JSON.stringify(given)],
   )
 }

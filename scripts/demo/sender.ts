@@ -6,7 +6,7 @@ export interface Sender {
   domain: string
 }
 
-/** A key of a project that can send, made as an administrator makes it. */
+/** Creates an API key for a project that can send, through the administrative API. */
 export async function makeDemoSender(url: string, databaseUrl: string, token: string): Promise<Sender> {
   const database = new pg.Client({ connectionString: databaseUrl, options: '-c role=postern_admin' })
   await database.connect()
@@ -19,7 +19,7 @@ export async function makeDemoSender(url: string, databaseUrl: string, token: st
         order by domains.id limit 1`,
     )
     const [place] = rows
-    if (!place) throw new Error('the demo data has no domain to send from')
+    if (!place) throw new Error('the demo data has no verified domain')
     const response = await patiently(() =>
       fetch(`${url}/v1/admin/projects/${place.project_id}/api-keys`, {
         method: 'POST',

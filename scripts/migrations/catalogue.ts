@@ -1,24 +1,24 @@
 import type pg from 'pg'
 
 /**
- * What a program can rely on in a database, read from the catalogue of PostgreSQL itself: nothing that a procedure or a
- * quoted name does can hide from it. Partitions are left out; their parents speak for them.
+ * The parts of a schema that a program can rely on. They are read from PostgreSQL's catalogue, so procedures and quoted
+ * names cannot hide a change. Partitions are excluded, because their parents represent them.
  */
 export interface Catalogue {
-  /** Tables, views and sequences: their kind. */
+  /** Tables, views and sequences by name, with their kind. */
   relations: Map<string, string>
   columns: Map<string, Column>
-  /** With their arguments: what they give back. */
+  /** Functions by signature, with their return type. */
   functions: Map<string, string>
-  /** Unique indexes by what they say, whatever they are called. */
+  /** Unique indexes, keyed by definition instead of by name. */
   uniques: Map<string, Owned>
-  /** Of tables, whatever they are called. */
+  /** Table constraints, keyed by definition instead of by name. */
   constraints: Map<string, Owned & { isValidated: boolean }>
-  /** Row-level security: policies, and whether it is on. */
+  /** Policies, and whether row-level security is enabled. */
   policies: Map<string, Owned & { rule: string }>
-  /** Domains and enums: what they allow. */
+  /** Domains and enums with their definition. */
   types: Map<string, string>
-  /** Who may do what, one entry each. */
+  /** Privileges, one entry each. */
   grants: Set<string>
 }
 
@@ -29,7 +29,7 @@ interface Owned {
 export interface Column extends Owned {
   type: string
   isRequired: boolean
-  /** A row that does not name it gets a value. */
+  /** Whether the column has a default or is an identity column. */
   isFilled: boolean
 }
 
@@ -94,7 +94,7 @@ export async function readCatalogue(client: pg.ClientBase): Promise<Catalogue> {
   }
 }
 
-/** What a column says beside its table counts, too. */
+/** Includes column privileges. */
 const grants = `
   select concat_ws(' ', privilege_type, 'on', pg_class.oid::regclass, 'to', grantee::regrole) as key
     from pg_class, aclexplode(relacl) where ${ofTables} and grantee <> relowner

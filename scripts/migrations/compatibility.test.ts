@@ -11,8 +11,8 @@ const client = new pg.Client({ connectionString: database.superuserUrl })
 await client.connect()
 cleanUp(() => client.end())
 
-/** As the next file would be applied; and undone. */
-async function judged(sql: string): Promise<Compatibility> {
+/** Applies a file as the next migration, and rolls it back. */
+async function check(sql: string): Promise<Compatibility> {
   await client.query('begin')
   try {
     await client.query('set local role postern_owner; set local search_path = pg_catalog')
@@ -23,142 +23,135 @@ async function judged(sql: string): Promise<Compatibility> {
 }
 
 const refused: [what: string, sql: string, finding: RegExp][] = [
+  ['drops a table', 'drop table control.endpoint_notices', /relation is gone: control\.endpoint_notices/],
+  ['renames a table', 'alter table mail.usage rename to used', /relation is gone: mail\.usage/],
   [
-    'a table that is dropped',
-    'drop table control.endpoint_notices',
-    /relation is gone: control\.endpoint_notices/,
-  ],
-  ['a table that is renamed', 'alter table mail.usage rename to used', /relation is gone: mail\.usage/],
-  [
-    'a column that is dropped',
+    'drops a column',
     'alter table control.plans drop column description',
     /column is gone: control\.plans\.desc/,
   ],
   [
-    'a column that is renamed',
+    'renames a column',
     'alter table control.plans rename price to cost',
     /column is gone: control\.plans\.price/,
   ],
   [
-    'a column of another type',
+    'changes the type of a column',
     'alter table control.plans alter column max_users type numeric',
     /another type: control\.plans\.max_users \(\w+ → numeric\)/,
   ],
   [
-    'a column that must be filled, without a default',
+    'adds a required column without a default',
     'alter table control.plans add column colour text not null',
-    /new column that must be filled: control\.plans\.colour/,
+    /new required column without a default: control\.plans\.colour/,
   ],
   [
-    'a column that must be filled from now on',
+    'makes a column required',
     'alter table control.projects alter column billing_product_id set not null',
-    /column must be filled now: control\.projects\.billing_product_id/,
+    /column is required now: control\.projects\.billing_product_id/,
   ],
   [
-    'a default that goes away',
+    'drops a default',
     'alter table control.endpoint_stats alter column counted_at drop default',
-    /no longer filled by itself: control\.endpoint_stats\.counted_at/,
+    /no longer has a default: control\.endpoint_stats\.counted_at/,
   ],
   [
-    'a unique index on a table that is there',
+    'adds a unique index to an existing table',
     'create unique index on control.plans (name)',
     /must be unique now: CREATE UNIQUE on control\.plans/,
   ],
   [
-    'a check that is made at once',
+    'adds a validated check constraint',
     `alter table control.plans add check (name <> 'x')`,
-    /checked at once: control\.plans: CHECK/,
+    /validated constraint: control\.plans: CHECK/,
   ],
   [
-    'a foreign key that is checked at once',
+    'adds a validated foreign key',
     'alter table mail.daily_counters add foreign key (project_id) references control.projects',
-    /checked at once: mail\.daily_counters: FOREIGN KEY/,
+    /validated constraint: mail\.daily_counters: FOREIGN KEY/,
   ],
   [
-    'a function that is dropped',
+    'drops a function',
     'drop function mail.maintain_partitions',
     /function is gone: mail\.maintain_partitions\(integer,integer\)/,
   ],
   [
-    'a right that is revoked',
+    'revokes a privilege',
     'revoke insert on control.plans from postern_admin',
     /revoked: INSERT on control\.plans to postern_admin/,
   ],
   [
-    'a policy that lets less through',
+    'adds a restrictive policy',
     `create policy fewer on control.plans as restrictive using (id > 5)`,
     /row-level security: control\.plans: fewer/,
   ],
   [
-    'an index that holds up a large table',
+    'creates an index on a large table',
     'create index on mail.dispatch (attempt)',
-    /mail\.dispatch is read as a whole/,
+    /mail\.dispatch is scanned completely/,
   ],
   [
-    'the same, of a table in partitions',
+    'creates an index on a large partitioned table',
     'create index on mail.events (type)',
-    /mail\.events is read as a whole/,
+    /mail\.events is scanned completely/,
   ],
   [
-    'a large table that is written anew',
+    'rewrites a large table',
     'alter table mail.suppressions add column number uuid not null default gen_random_uuid()',
-    /mail\.suppressions is written anew/,
+    /mail\.suppressions is rewritten/,
   ],
   [
-    'a large table that is held during something long',
+    'locks a large table during a long statement',
     'alter table mail.messages add column colour text; update control.projects set name = name',
-    /mail\.messages is held while something else is read/,
+    /mail\.messages is locked while another table is scanned/,
   ],
   [
-    'what a procedure hides',
+    'drops a column inside a DO block',
     `do $$ begin execute format('alter table %s drop column %I', 'control.plans', 'price'); end $$`,
     /column is gone: control\.plans\.price/,
   ],
 ]
 
-describe('a migration is refused that brings', () => {
+describe('a migration is rejected if it', () => {
   for (const [what, sql, finding] of refused)
     test(what, async () => {
-      const { contracts, blocks } = await judged(sql)
+      const { contracts, blocks } = await check(sql)
       assert.match([...contracts, ...blocks].join('\n'), finding)
     })
 })
 
-describe('a migration may bring', () => {
+describe('a migration is accepted if it', () => {
   const allowed: [what: string, sql: string][] = [
     [
-      'a table with everything on it',
+      'creates a table with constraints, grants and indexes',
       `create table control.colours (id bigint primary key, project_id bigint not null references control.projects,
          name text not null unique check (name <> ''));
        grant select on control.colours to postern_admin; create index on control.colours (name)`,
     ],
-    ['a column that may be empty', 'alter table mail.messages add column colour text'],
+    ['adds a nullable column', 'alter table mail.messages add column colour text'],
     [
-      'a column with a default',
+      'adds a column with a default',
       `alter table control.projects add column colour text not null default 'red',
          add check (colour <> '') not valid`,
     ],
-    ['an index on a small table', 'create index on control.domains (created_at)'],
-    ['an index for the partitions to come', 'create index on only mail.events (type)'],
+    ['creates an index on a small table', 'create index on control.domains (created_at)'],
+    ['creates an index for future partitions', 'create index on only mail.events (type)'],
     [
-      'a rule for what is written from now on',
+      'adds a constraint that is not validated',
       `alter table mail.daily_counters add constraint sane check (sent >= 0) not valid`,
     ],
-    [
-      'a wider rule in place of a narrower one',
-      'alter table control.plans alter column description drop not null',
-    ],
-    ['another right', 'grant update on control.audit_heads to postern_readonly'],
-    ['an index less', 'drop index control.domains_by_name'],
+    ['relaxes a constraint', 'alter table control.plans alter column description drop not null'],
+    ['grants a privilege', 'grant update on control.audit_heads to postern_readonly'],
+    ['drops an index', 'drop index control.domains_by_name'],
   ]
   for (const [what, sql] of allowed)
     test(what, async () => {
-      assert.deepEqual(await judged(sql), { contracts: [], blocks: [] })
+      assert.deepEqual(await check(sql), { contracts: [], blocks: [] })
     })
 
-  test('the check of what was added unchecked, a file later', async () => {
+  test('validates a constraint that an earlier file added', async () => {
     await database.query('alter table mail.daily_counters add constraint sane check (sent >= 0) not valid')
-    assert.deepEqual(await judged('alter table mail.daily_counters validate constraint sane'), {
+    assert.deepEqual(await check('alter table mail.daily_counters validate constraint sane'), {
       contracts: [],
       blocks: [],
     })
@@ -168,17 +161,17 @@ describe('a migration may bring', () => {
 describe('a contract', () => {
   const drop = '-- Colours are gone.\n-- contract: since 0.3.0 nothing uses control.projects.colour\nalter …'
 
-  test('is one by the comment at its head', () => {
+  test('is marked by a comment at the head of the file', () => {
     assert.equal(contractFaults('alter table …', ['0.3.0']), undefined)
     assert.equal(contractFaults(`alter …;\n${drop}`, ['0.3.0']), undefined)
     assert.deepEqual(contractFaults(drop, ['0.2.0', '0.3.0']), [])
   })
 
-  test('comes after the release that has stopped using what it takes away', () => {
+  test('requires that a version that no longer uses the removed object has been released', () => {
     assert.match(contractFaults(drop, ['0.2.0'])?.join() ?? '', /since 0\.3\.0, which is not released/)
   })
 
-  test('looks for releases in the changelog', () => {
+  test('reads the releases from the changelog', () => {
     assert.deepEqual(
       releasesIn('# Log\n\n## Unreleased\n\n## [0.3.0] - 2027-01-02\n### Added 0.9.9\n## 0.2.0\n'),
       ['0.3.0', '0.2.0'],

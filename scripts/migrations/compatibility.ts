@@ -2,17 +2,18 @@ import type pg from 'pg'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 
 /**
- * Checks whether a migration is compatible with the previous release. In a rolling upgrade the database is migrated first,
- * and the previous program continues beside the new one under load. So what that program uses must not be removed or
- * narrowed (that is a *contract*, for a later release), and no large table may be locked for long.
+ * Checks whether a migration is compatible with the previous release. In a rolling upgrade the database is migrated
+ * first, and the previous program keeps running next to the new one under load. Objects that the previous program uses
+ * must therefore not be removed or narrowed (that is a *contract*, for a later release), and no large table may be
+ * locked for long.
  *
  * The file is applied in the caller's transaction; its effects are read from the catalogue, from the locks that the
  * transaction holds, and from the read counters.
  */
 export interface Compatibility {
-  /** Removed or narrowed: allowed only in a contract. */
+  /** Removed or narrowed objects: allowed only in a contract. */
   contracts: string[]
-  /** Never allowed. */
+  /** Long locks: never allowed. */
   blocks: string[]
 }
 
@@ -34,8 +35,8 @@ const contractsOf = (before: Catalogue, after: Catalogue): string[] => [
   ...gone('type', before.types, after.types),
   ...gone('unique index (an ON CONFLICT may name it)', before.uniques, after.uniques),
   ...[...before.grants].filter((grant) => !after.grants.has(grant)).map((grant) => `revoked: ${grant}`),
-  ...changed('function gives back something else', before.functions, after.functions),
-  ...changed('type allows something else', before.types, after.types),
+  ...changed('function has another return type', before.functions, after.functions),
+  ...changed('type has another definition', before.types, after.types),
   ...narrowedColumns(before, after),
   ...narrowedTables(before, after),
 ]
@@ -53,17 +54,17 @@ function narrowedColumns(before: Catalogue, after: Catalogue): string[] {
     const then = before.columns.get(key)
     if (!then) {
       const isDemanded = before.relations.has(now.table) && now.isRequired && !now.isFilled
-      return isDemanded ? [`new column that must be filled: ${key}; give it a default`] : []
+      return isDemanded ? [`new required column without a default: ${key}`] : []
     }
     return [
       ...(then.type === now.type ? [] : [`column has another type: ${key} (${then.type} → ${now.type})`]),
-      ...(now.isRequired && !then.isRequired ? [`column must be filled now: ${key}`] : []),
-      ...(then.isFilled && !now.isFilled ? [`column is no longer filled by itself: ${key}`] : []),
+      ...(now.isRequired && !then.isRequired ? [`column is required now: ${key}`] : []),
+      ...(then.isFilled && !now.isFilled ? [`column no longer has a default: ${key}`] : []),
     ]
   })
 }
 
-/** New rules of tables that were there. */
+/** New constraints on existing tables. */
 function narrowedTables(before: Catalogue, after: Catalogue): string[] {
   const fresh = <V extends { table: string }>(then: Map<string, V>, now: Map<string, V>): [string, V][] =>
     [...now].filter(([key, { table }]) => !then.has(key) && before.relations.has(table))
@@ -71,16 +72,16 @@ function narrowedTables(before: Catalogue, after: Catalogue): string[] {
     ...fresh(before.uniques, after.uniques).map(([key]) => `must be unique now: ${key}`),
     ...fresh(before.constraints, after.constraints)
       .filter(([, { isValidated }]) => isValidated)
-      .map(([key]) => `checked at once: ${key}; add it NOT VALID, and validate it in the next file`),
+      .map(([key]) => `validated constraint: ${key}; add it as NOT VALID, and validate it in the next file`),
     ...[...after.policies].flatMap(([key, { table, rule }]) => {
       if (!before.relations.has(table) || before.policies.get(key)?.rule === rule) return []
-      return [`another rule of row-level security: ${key}`]
+      return [`changed row-level security: ${key}`]
     }),
     ...gone('policy', before.policies, after.policies).filter((text) => !text.includes('row-level security')),
   ]
 }
 
-/** One row for each table and partition: whose it is, what it is kept in, and how often this session has read all of it. */
+/** One entry for each table and partition: its root table, its file, and the number of full scans by this session. */
 type Files = Map<string, { table: string; file: string; scans: number }>
 
 async function readFiles(client: pg.ClientBase): Promise<Files> {
@@ -92,10 +93,10 @@ async function readFiles(client: pg.ClientBase): Promise<Files> {
   return new Map(rows.map(({ oid, ...file }) => [oid, file]))
 }
 
-/** Every mail has rows in these, every act of an administrator in those: in time they have millions. */
+/** Tables that get rows for every message or every administrative operation, and therefore grow to millions of rows. */
 const isLarge = (table: string): boolean => /^(mail\.|control\.(audit|idempotency|denials))/.test(table)
 
-/** Held in one of these, nobody can write to a table, and in the last nobody can read it. */
+/** Lock modes that block writes; the last one also blocks reads. */
 const strongModes = ['ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock']
 
 async function blocksOf(client: pg.ClientBase, before: Catalogue, filesBefore: Files): Promise<string[]> {
@@ -113,13 +114,15 @@ async function blocksOf(client: pg.ClientBase, before: Catalogue, filesBefore: F
   )
   const held = rows.map(({ table }) => table).filter((table) => before.relations.has(table) && isLarge(table))
   return [
-    ...unique(rewritten).map((table) => `${table} is written anew as a whole`),
+    ...unique(rewritten).map((table) => `${table} is rewritten`),
     ...unique(held)
       .filter((table) => read.includes(table))
-      .map((table) => `${table} is read as a whole while nobody can write to it`),
+      .map((table) => `${table} is scanned completely while writes are blocked`),
     ...unique(held)
       .filter((table) => read.some((other) => other !== table))
-      .map((table) => `${table} is held while something else is read as a whole; make two files of it`),
+      .map(
+        (table) => `${table} is locked while another table is scanned completely; split it into two files`,
+      ),
   ]
 }
 

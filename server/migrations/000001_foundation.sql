@@ -4,28 +4,28 @@ create schema control;
 create schema mail;
 
 comment on schema postern is 'Shared by both sides: the clock, the shard function, row-level security, append-only tables, the list of migrations.';
-comment on schema control is 'Configuration: people, projects and what they own, audit. Small, global, read everywhere.';
+comment on schema control is 'Configuration: people, projects and their resources, audit. Small, global, read everywhere.';
 comment on schema mail is 'Mail: messages, dispatch, events, usage. Large, one per cell. Never written in the same transaction as control.';
 
 grant usage on schema postern, control to postern_admin, postern_customer, postern_mail, postern_identity, postern_readonly;
 grant select on postern.migrations to postern_admin, postern_customer, postern_mail, postern_identity, postern_readonly;
 grant usage on schema mail to postern_admin, postern_customer, postern_mail, postern_readonly;
 
--- The clock of every lease, due time and timestamp. It is the database's clock, so a worker whose own clock jumps claims
--- neither twice nor late. Tests move it with `alter database … set postern.clock_offset`.
+-- The clock for every lease, due time and timestamp. It is the database's clock, so a jump in a worker's own clock does not
+-- cause duplicate or late claims. Tests move it with `alter database … set postern.clock_offset`.
 create function postern.now() returns timestamptz
 language sql stable parallel safe
 return pg_catalog.now()
   + coalesce(nullif(current_setting('postern.clock_offset', true), ''), '0')::interval;
 
--- The shard of a project, one of 1,024: the top ten bits of a multiplicative (Fibonacci) hash.
--- Plain arithmetic, not hashint8: the value is stored and must never change with a PostgreSQL release.
+-- The shard of a project, one of 1,024: the top ten bits of a multiplicative (Fibonacci) hash. Plain arithmetic instead of
+-- hashint8, because the value is stored and must not change with a PostgreSQL release.
 create function postern.shard_of(project_id bigint) returns smallint
 language sql immutable strict parallel safe
 return ((((project_id & 2147483647) * 2654435761) >> 22) & 1023)::smallint;
 
--- RFC 9562 §5.7: a UUID of version 7, its first 48 bits the milliseconds of `at`. Mail ids are made from the database's
--- time. Tables that grow without end are partitioned by ranges of these ids.
+-- RFC 9562 §5.7: a UUID version 7 whose first 48 bits contain `at` in milliseconds. Message ids use the database's time.
+-- Tables that grow indefinitely are partitioned by ranges of these ids.
 create function postern.uuid7(at timestamptz) returns uuid
 language sql volatile parallel safe
 return encode(
@@ -35,31 +35,32 @@ return encode(
     52, 1), 53, 1),
   'hex')::uuid;
 
--- The smallest id of a point in time: the lower bound of a partition.
+-- The smallest id at a point in time: the lower bound of a partition.
 create function postern.uuid7_floor(at timestamptz) returns uuid
 language sql immutable strict parallel safe
 return (encode(substring(int8send((extract(epoch from at) * 1000)::bigint) from 3), 'hex')
         || '00000000000000000000')::uuid;
 
--- An advisory lock. A transaction that accepts mail of a project under a domain name holds it, shared, until it commits.
+-- The key of an advisory lock. A transaction that accepts a project's outgoing mail for a domain name holds the lock in
+-- shared mode.
 create function postern.acceptance_lock(project_id bigint, name text) returns bigint
 language sql immutable strict parallel safe
 return hashtextextended('postern acceptance ' || name, project_id);
 
--- The project of a customer's transaction. Null (no row matches) when it was not set. After a transaction that set it,
--- PostgreSQL leaves '' behind instead of null, hence nullif.
+-- The project of a customer's transaction, or null, which matches no row, if the setting was not set. After a transaction
+-- that set it, PostgreSQL resets the setting to '' instead of null, hence nullif.
 create function postern.current_project() returns bigint
 language sql stable parallel safe
 return nullif(current_setting('postern.project_id', true), '')::bigint;
 
--- The domain of a customer's transaction, if its API key is bound to one. Null: the caller is not bound.
+-- The domain to which the API key in a customer's transaction is bound, or null if the caller is not bound to a domain.
 create function postern.current_domain() returns bigint
 language sql stable parallel safe
 return nullif(current_setting('postern.domain_id', true), '')::bigint;
 
--- Row-level security for a table whose rows belong to projects: the second line of defence behind scoped queries. FORCE
--- applies it to the owner too, who passes by BYPASSRLS only. One policy for each role: with a single
--- `role = admin OR project = …` policy PostgreSQL does not use the index for text search.
+-- Row-level security for a table whose rows belong to projects: a second line of defense behind scoped queries. FORCE
+-- applies it to the owner as well, which needs BYPASSRLS. One policy per role: with a single `role = admin OR project = …`
+-- policy, PostgreSQL does not use the index for text search.
 create procedure postern.protect(owned regclass, project_column name default 'project_id')
 language plpgsql as $$
 begin
@@ -72,7 +73,7 @@ begin
 end
 $$;
 
--- Append-only tables: audit rows and their checkpoints.
+-- Append-only tables, such as audit rows and their checkpoints.
 create function postern.refuse_change() returns trigger
 language plpgsql as $$
 begin
@@ -89,11 +90,11 @@ begin
 end
 $$;
 
--- For substring search. The extension is trusted: a role that may create schemas in this database may create it. The
+-- For substring search. The extension is trusted: every role that can create schemas in this database can create it. The
 -- operator may have installed it in another schema, so the schema is looked up below.
 create extension if not exists pg_trgm with schema postern;
 
--- fastupdate = off: every search would have to read the list of pending entries, which grows to 4 MB.
+-- fastupdate = off: otherwise every search would read the list of pending entries, which grows to 4 MB.
 create procedure postern.make_searchable(searched regclass, variadic expressions text[])
 language plpgsql as $$
 declare
@@ -105,5 +106,5 @@ begin
 end
 $$;
 
--- PostgreSQL lets everyone execute new procedures; the application's roles must not.
+-- PostgreSQL grants EXECUTE on new procedures to everyone. The application's roles must not have it.
 revoke execute on all procedures in schema postern from public;

@@ -1,7 +1,7 @@
--- The control schema: people, projects, what projects own, audit. Small, global, read everywhere.
+-- The control schema: people, projects and their resources, audit. Small, global, read everywhere.
 
--- People and how they sign in. sessions, accounts, two_factors, verifications, signing_keys and sign_in_rates belong to
--- Better Auth (mapped in core/control/access/better-auth.ts) and are readable by postern_identity only.
+-- People and sign-in. Better Auth owns sessions, accounts, two_factors, verifications, signing_keys and sign_in_rates (mapped
+-- in core/control/access/better-auth.ts). Only postern_identity can read them.
 
 create table control.users (
   id bigint generated always as identity primary key,
@@ -12,20 +12,20 @@ create table control.users (
   two_factor_enabled boolean not null default false,
   role text not null default 'user' check (role in ('user', 'admin')),
   is_active boolean not null default true,
-  -- Access tokens carry the generation in which they were issued. Raising it revokes all of them.
+  -- Access tokens contain the generation in which they were issued. Incrementing it revokes all of the user's tokens.
   token_generation integer not null default 1,
   token_generation_at timestamptz not null default postern.now(),
   version bigint not null default 1,
   created_at timestamptz not null default postern.now(),
   updated_at timestamptz not null default postern.now()
 );
--- Filters of the user list that match few rows.
+-- For user list filters that match few rows.
 create index users_administrators on control.users (id) where role = 'admin';
 create index users_inactive on control.users (id) where not is_active;
 create index users_by_email on control.users ((email collate "C"), id);
 create index users_by_name on control.users ((lower(name) collate "C"), id);
 call postern.make_searchable('control.users', 'email', 'lower(name)');
--- The sign-in library can neither make an administrator nor enable a disabled user: it may not write `role`, `is_active`
+-- The sign-in library's role cannot grant the admin role or enable a disabled user: it cannot write `role`, `is_active`
 -- and `token_generation`.
 grant select, update (email, name, email_verified, image, two_factor_enabled, updated_at)
   on control.users to postern_identity;
@@ -33,7 +33,7 @@ grant select, insert, update on control.users to postern_admin;
 grant select (id, email, name, is_active) on control.users to postern_mail;
 grant select on control.users to postern_readonly;
 
--- A user of an external OpenID Connect issuer, identified by (iss, sub): an email address can change its owner.
+-- A user of an external OpenID Connect issuer, identified by (iss, sub), because the owner of an email address can change.
 create table control.external_logins (
   issuer text not null,
   subject text not null,
@@ -49,7 +49,7 @@ create table control.sessions (
   id bigint generated always as identity primary key,
   user_id bigint not null references control.users on delete cascade,
   token text not null unique,
-  -- When the second factor was verified for this session. Null: password only.
+  -- When the second factor was verified for this session, or null if only the password was verified.
   second_factor_at timestamptz,
   ip_address text,
   user_agent text,
@@ -60,10 +60,10 @@ create table control.sessions (
 create index on control.sessions (user_id);
 create index on control.sessions (expires_at);
 grant select, insert, update, delete on control.sessions to postern_identity;
--- Administrators end sessions and cannot read their tokens.
+-- Administrators can revoke sessions but cannot read their tokens.
 grant delete, select (id, user_id, expires_at, created_at) on control.sessions to postern_admin;
 
--- Use renews a session, up to a week after sign-in.
+-- Using a session renews it, up to a week after sign-in.
 create function control.limit_session() returns trigger
 language plpgsql as $$
 begin
@@ -105,7 +105,7 @@ create table control.two_factors (
 );
 grant select, insert, update, delete on control.two_factors to postern_identity;
 
--- RFC 6238 §5.2: a code can be used once, also within the 90 seconds in which it is valid.
+-- RFC 6238 §5.2: a code can be used only once within the 90 seconds in which it is valid.
 create table control.used_totp_codes (
   user_id bigint not null references control.users on delete cascade,
   code_hash bytea not null,
@@ -127,7 +127,7 @@ create index on control.verifications (identifier);
 create index on control.verifications (expires_at);
 grant select, insert, update, delete on control.verifications to postern_identity;
 
--- The keys that sign access tokens (a JWKS); the private half is encrypted.
+-- The keys that sign access tokens (a JWKS). Private keys are encrypted.
 create table control.signing_keys (
   id bigint generated always as identity primary key,
   public_key text not null,
@@ -148,8 +148,8 @@ create table control.sign_in_rates (
 create index on control.sign_in_rates (last_request);
 grant select, insert, update, delete on control.sign_in_rates to postern_identity;
 
--- Wrong passwords, by account. `digest` is an HMAC of the address, or of the address and a browser that has signed in
--- before. Addresses without an account have rows too, so that a caller cannot see the difference; their number is limited.
+-- The number of wrong passwords per account. `digest` is an HMAC of the address, or of the address and a browser that has
+-- signed in before. Addresses without an account have rows as well, up to a limit, so a caller cannot tell the difference.
 -- Rows are kept for a day (core/control/access/password-backoff.sql.ts).
 create table control.sign_in_failures (
   digest bytea primary key check (octet_length(digest) = 32),
@@ -163,21 +163,21 @@ create index sign_in_failures_unknown on control.sign_in_failures (failed_at) wh
 grant select, insert, update, delete on control.sign_in_failures to postern_identity;
 grant select, delete on control.sign_in_failures to postern_admin;
 
--- How long the next attempt must wait. Ten attempts are free, then the delay doubles from 1 second to 15 minutes.
+-- The delay before the next attempt. Ten attempts are free, then the delay doubles from 1 second to 15 minutes.
 create function control.sign_in_delay(failures integer) returns interval
 language sql immutable
 return make_interval(secs => case when failures < 10 then 0 else least(power(2, least(failures - 10, 10)), 900) end);
 
 -- Password reset links.
 --   requested (token_hash null) → usable    the worker mailed the link, or an operator issued it
---   usable → (deleted)                      used, replaced by the use of another link of the user, or expired
--- A request for an address without an account inserts a row without a user, which the worker deletes, so that every
--- address gets the same response.
+--   usable → (deleted)                      used, invalidated by the use of another of the user's links, or expired
+-- A request for an address without an account inserts a row without a user, which the worker deletes. Every address thus
+-- gets the same response.
 create table control.password_resets (
   id bigint generated always as identity primary key,
   user_id bigint references control.users on delete cascade,
   token_hash bytea unique check (octet_length(token_hash) = 32),
-  -- When the mail was handed over or permanently refused, or the link was printed by the command line. Null: to be mailed.
+  -- When the message was handed off or permanently rejected, or the command line printed the link. Null if not mailed yet.
   mailed_at timestamptz,
   created_at timestamptz not null default postern.now(),
   expires_at timestamptz not null
@@ -189,8 +189,8 @@ grant select, insert, update, delete on control.password_resets to postern_ident
 grant select (id, user_id, mailed_at, created_at, expires_at), update (token_hash, mailed_at), delete
   on control.password_resets to postern_admin;
 
--- Counters for each UTC day: invitations and password reset mails. `key` is the SHA-256 of what is counted, so that no
--- address is stored in clear. Rows of earlier days are purged (core/control/access/daily-counts.sql.ts).
+-- Counters per UTC day: invitations and password reset messages. `key` is the SHA-256 of the counted object, so no address
+-- is stored in plain text. Rows from earlier days are purged (core/control/access/password-reset.sql.ts).
 create table control.daily_counts (
   kind text not null check (kind in (
     'invitations of project', 'invitations of user', 'invitations of address', 'resets of account', 'resets of network')),
@@ -203,8 +203,7 @@ create index on control.daily_counts (day);
 grant select, insert, update on control.daily_counts to postern_identity;
 grant select, delete on control.daily_counts to postern_admin;
 
--- Increments a counter of today. The row stays locked until the transaction ends, so that two transactions count one
--- after the other.
+-- Increments one of today's counters. The row stays locked until the transaction ends, which serializes concurrent counts.
 create function control.count_today(counted text, counted_key text) returns integer
 language sql security definer set search_path = pg_catalog as $$
   insert into control.daily_counts as counts (kind, key, count)
@@ -237,7 +236,7 @@ begin
      order by used_at limit at_most));
   get diagnostics gone = row_count;
   most := greatest(most, gone);
-  -- In milliseconds, by the clock of the process that counted.
+  -- In milliseconds, from the clock of the counting process.
   delete from control.sign_in_rates where id = any(array(
     select id from control.sign_in_rates
      where last_request < (extract(epoch from postern.now() - interval '1 day') * 1000)::bigint
@@ -249,7 +248,7 @@ $$;
 revoke execute on function control.purge_sign_ins(integer) from public;
 grant execute on function control.purge_sign_ins(integer) to postern_admin;
 
--- Plans, projects and members. Limits are checked against the plan in force: admin_plan_id, else plan_id.
+-- Plans, projects and members. The current plan's limits apply: admin_plan_id if set, otherwise plan_id.
 
 create table control.plans (
   id bigint generated always as identity primary key,
@@ -295,13 +294,13 @@ create index on control.projects (admin_plan_id) where admin_plan_id is not null
 call postern.make_searchable('control.projects', 'lower(name)');
 call postern.protect('control.projects', 'id');
 grant select, insert, update, delete on control.projects to postern_admin;
--- A customer can rename a project. Creating, deleting and joining one is done by functions below.
+-- A customer can rename a project. The functions below create, delete and join projects.
 grant select, update (name, version, updated_at) on control.projects to postern_customer;
 grant select on control.projects to postern_mail, postern_readonly;
 
--- What the mail side reports about a project, written from mail.outbox only, so that a bounce never changes the project's
--- version. `score_offset` is the exception: the administrator's permanent correction, stored here so that the score shown
--- is one column.
+-- Statistics from the mail side, written only from mail.outbox, so a bounce never changes the project's version.
+-- `score_offset` is the exception: the administrator's permanent correction is stored here so that the displayed score is in
+-- one column.
 create table control.project_stats (
   project_id bigint primary key references control.projects on delete cascade,
   computed_score smallint not null default 100 check (computed_score between 0 and 100),
@@ -311,9 +310,9 @@ create table control.project_stats (
   bounced bigint not null default 0,
   failed bigint not null default 0,
   complained bigint not null default 0,
-  -- When the mail side read these figures, by its real clock. Figures that were read earlier do not replace them.
+  -- When the mail side read these totals, by its real clock. Older totals do not replace newer ones.
   counted_at timestamptz not null default '-infinity',
-  -- When to read the figures again without a new report: rates fall over time and with successful mail.
+  -- When to read the totals again without a new report: rates fall over time and with delivered mail.
   recount_at timestamptz,
   updated_at timestamptz not null default postern.now()
 );
@@ -325,14 +324,14 @@ grant select on control.project_stats to postern_customer, postern_mail, postern
 create table control.members (
   id bigint generated always as identity primary key,
   project_id bigint not null references control.projects,
-  -- Null until the invited person joins.
+  -- Null until the invited person accepts.
   user_id bigint references control.users,
   email text not null check (email = lower(email)),
   name text,
   role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
-  -- SHA-256 of the token in the invitation mail; null once used.
+  -- SHA-256 of the token in the invitation. Null after the token is used.
   invitation_hash bytea unique,
-  -- When the mail was handed over or permanently refused. Null: to be mailed, or there is no invitation.
+  -- When the invitation was handed off or permanently rejected. Null if not mailed yet, or if there is no invitation.
   invitation_sent_at timestamptz,
   invited_by bigint references control.users,
   invited_at timestamptz not null default postern.now(),
@@ -348,11 +347,11 @@ create table control.members (
 create unique index members_one_owner on control.members (project_id) where role = 'owner';
 create index on control.members (user_id, project_id);
 create index on control.members (project_id, id);
--- Invitations that still have to be mailed.
+-- Invitations that have not been mailed yet.
 create index members_to_invite on control.members (invited_at) where user_id is null and invitation_sent_at is null;
--- Pending invitations by invited address, for the person who is invited.
+-- Pending invitations by address, for the invited person.
 create index members_invited on control.members (email, id) where user_id is null;
--- Invitations that were not accepted, oldest first.
+-- Pending invitations, oldest first.
 create index members_invited_at on control.members (invited_at) where user_id is null;
 call postern.protect('control.members');
 grant select, insert, update, delete on control.members to postern_admin;
@@ -364,24 +363,23 @@ grant select (id, project_id, user_id, email, name, role, invited_at, joined_at,
   on control.members to postern_readonly;
 grant select (invited_at) on control.members to postern_mail;
 
--- The columns by which project lists are filtered and sorted, in one narrow row for each project, so that one index holds
--- everything that a list reads. Only triggers write it, in the transaction that changes the source. Whether a project
--- exceeds a limit follows from comparing its counts with the plan when a list is read, so a change of a plan's limits
--- writes nothing here. See docs/decisions/0009.
+-- The filter and sort columns of project lists, in one narrow row per project, so one index contains everything that a list
+-- reads. It is written only by triggers, in the transaction that changes the source. A list compares the counts with the
+-- limits of the plan when it is read, so changing a plan's limits writes nothing here. See docs/decisions/0009.
 create table control.project_listing (
   project_id bigint not null references control.projects on delete cascade,
   -- In lower case and sorted by code point, independent of the database's collation.
   folded_name text collate "C" not null,
   is_locked boolean not null,
-  -- The plan in force.
+  -- The current plan.
   plan_id bigint not null,
   reputation_score smallint not null,
   member_count integer not null default 0,
   domain_count integer not null default 0,
   primary key (project_id) include (folded_name, is_locked, plan_id, reputation_score, member_count, domain_count)
 );
--- One index for each sort order (the primary key is the first): for all projects, for those of a plan, and for locked
--- projects, which are few.
+-- One index per sort order (the primary key is the first): for all projects, for a plan's projects, and for locked projects,
+-- which are few.
 create index listing_by_name on control.project_listing (folded_name, project_id)
   include (is_locked, plan_id, reputation_score, member_count, domain_count);
 create index listing_by_score on control.project_listing (reputation_score, project_id)
@@ -398,7 +396,7 @@ create index listing_of_locked_by_name on control.project_listing (folded_name, 
   include (plan_id, reputation_score, member_count, domain_count) where is_locked;
 create index listing_of_locked_by_score on control.project_listing (reputation_score, project_id)
   include (folded_name, plan_id, member_count, domain_count) where is_locked;
--- Projects over a limit: one range for each plan.
+-- Projects over a limit: one range per plan.
 create index listing_by_members on control.project_listing (plan_id, member_count)
   include (project_id, folded_name, is_locked, reputation_score, domain_count);
 create index listing_by_domains on control.project_listing (plan_id, domain_count)
@@ -406,7 +404,7 @@ create index listing_by_domains on control.project_listing (plan_id, domain_coun
 call postern.protect('control.project_listing');
 grant select on control.project_listing to postern_admin, postern_readonly;
 
--- As the owner, because no plane's role may write the listing.
+-- Runs as the owner, because no plane's role can write the listing.
 create function control.list_project() returns trigger
 language plpgsql security definer set search_path = pg_catalog as $$
 begin
@@ -444,7 +442,7 @@ create trigger list_new after insert on control.project_stats
 create trigger list_changed after update on control.project_stats
   for each row when (old.reputation_score <> new.reputation_score) execute function control.list_score();
 
--- For members and domains. The argument is the counter column.
+-- Counts members and domains. The argument is the counter column.
 create function control.list_count() returns trigger
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -479,10 +477,10 @@ grant select, insert, update, delete on control.project_keys to postern_admin;
 grant select, insert (project_id, master_key_id, wrapped_key) on control.project_keys to postern_customer;
 grant select on control.project_keys to postern_mail;
 
--- What customers and invited people do beyond the rows of one project. Each function does one thing, as the owner, so that
--- no role needs more privileges.
+-- Operations by customers and invited people that need more than one project's rows. Each function does one thing and runs
+-- as the owner, so no role needs more privileges.
 
--- The account of a future member.
+-- Finds the account of a future member.
 create function control.find_account(address text) returns table (user_id bigint, name text)
 language sql stable security definer set search_path = pg_catalog as $$
   select users.id, users.name from control.users as users where users.email = address
@@ -490,8 +488,8 @@ $$;
 revoke execute on function control.find_account(text) from public;
 grant execute on function control.find_account(text) to postern_admin;
 
--- Creates a project with its owner. No row when the plan cannot be assigned. The owner's row is locked, so that projects
--- of an owner are created and counted one after the other.
+-- Creates a project with its owner. Returns no row if the plan cannot be assigned. Locks the owner's row, so an owner's
+-- projects are created and counted one at a time.
 create function control.create_project(owner bigint, project_name text, plan bigint) returns setof control.projects
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -521,12 +519,12 @@ $$;
 revoke execute on function control.count_projects(bigint) from public;
 grant execute on function control.count_projects(bigint) to postern_customer;
 
--- How long an invitation token is valid.
+-- The lifetime of an invitation token.
 create function control.invitation_lifetime() returns interval
 language sql immutable return interval '14 days';
 
--- The bearer of an invitation token becomes the member. No row when the token is invalid, used or expired. With
--- `is_joined` false: the existing membership of this user.
+-- The bearer of an invitation token becomes the member. Returns no row if the token is invalid, used or expired, and the
+-- existing membership with `is_joined` false if the user is already a member.
 create function control.accept_invitation_token(token_hash bytea, joining bigint)
 returns table (is_joined boolean, id bigint, project_id bigint, user_id bigint, email text, name text, role text,
                invited_at timestamptz, joined_at timestamptz, version bigint, created_at timestamptz,
@@ -536,7 +534,7 @@ language plpgsql security definer set search_path = pg_catalog as $$
 declare
   project bigint := (select project_id from control.members where invitation_hash = token_hash);
 begin
-  -- Changes of a project's members run one after the other.
+  -- Serializes changes to a project's members.
   perform from control.projects where id = project for no key update;
   if not found then
     return;
@@ -565,8 +563,8 @@ $$;
 revoke execute on function control.accept_invitation_token(bytea, bigint) from public;
 grant execute on function control.accept_invitation_token(bytea, bigint) to postern_customer, postern_identity;
 
--- Accepts an invitation without its token, for the account whose verified address was invited. No row when this user has
--- no such invitation. With `is_joined` false: the existing membership of this user.
+-- Accepts an invitation without its token, for the account with the verified address. Returns no row if the user has no
+-- matching invitation, and the existing membership with `is_joined` false if the user is already a member.
 create function control.accept_invitation(invitation bigint, joining bigint)
 returns table (is_joined boolean, id bigint, project_id bigint, user_id bigint, email text, name text, role text,
                invited_at timestamptz, joined_at timestamptz, version bigint, created_at timestamptz,
@@ -585,7 +583,7 @@ begin
   if not found then
     return;
   end if;
-  -- Changes of a project's members run one after the other.
+  -- Serializes changes to a project's members.
   perform from control.projects where id = project for no key update;
   return query
     select false, members.id, members.project_id, members.user_id, members.email, members.name, members.role,
@@ -610,8 +608,8 @@ $$;
 revoke execute on function control.accept_invitation(bigint, bigint) from public;
 grant execute on function control.accept_invitation(bigint, bigint) to postern_customer;
 
--- Creates an account for an invited person, with the invited address: the bearer of the token has read mail sent to it.
--- No row when the token is invalid, used or expired; null when the address has an account.
+-- Creates an account with the invited address. The token proves access to its mailbox. Returns no row if the token is
+-- invalid, used or expired, and null if the address has an account.
 create function control.create_invited_user(token_hash bytea, user_name text) returns setof bigint
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -632,15 +630,15 @@ $$;
 revoke execute on function control.create_invited_user(bytea, text) from public;
 grant execute on function control.create_invited_user(bytea, text) to postern_identity;
 
--- Counts one invitation: for the project, for the inviting user (null: an administrator, who is not counted) and for the
--- invited address. Always in this order, so that two transactions cannot deadlock.
+-- Counts one invitation: for the project, for the inviting user (null for an administrator, who is not counted) and for the
+-- invited address. Always in this order, to avoid deadlocks.
 create function control.count_invitation(project bigint, inviter bigint, address text)
 returns table (of_project integer, of_user integer, of_address integer)
 language plpgsql security definer set search_path = pg_catalog as $$
 begin
-  -- For the customers' role: the transaction's own project only.
+  -- The customer role can count only for the transaction's project.
   if postern.current_project() is not null and project is distinct from postern.current_project() then
-    raise exception 'an invitation is counted for the project of the transaction' using errcode = 'insufficient_privilege';
+    raise exception 'an invitation must be counted for the project of the transaction' using errcode = 'insufficient_privilege';
   end if;
   of_project := control.count_today('invitations of project', project::text);
   of_user := case when inviter is null then 0 else control.count_today('invitations of user', inviter::text) end;
@@ -653,9 +651,9 @@ grant execute on function control.count_invitation(bigint, bigint, text) to post
 
 -- Domains, their identities with a provider, and the DNS records that verify them.
 --
--- A domain edit never changes an identity: it registers a replacement and retires the old one, which still signs the mail
--- that was accepted under it. `unique (project_id, id)` lets other tables refer to a row by both columns, so that a
--- reference across projects is impossible.
+-- A domain edit never changes an identity. It registers a replacement and retires the old identity, which still signs the
+-- mail that was accepted for it. `unique (project_id, id)` allows other tables to reference both columns, which makes
+-- references across projects impossible.
 
 create domain control.mta_provider as text check (value in ('service', 'ses'));
 
@@ -666,26 +664,28 @@ create table control.domains (
   name text not null check (name = lower(name)),
   mta_provider control.mta_provider not null,
   status text not null default 'pending' check (status in ('pending', 'verified', 'failed')),
-  -- The value of this project's ownership record; replaced by each edit.
+  -- The value of this project's ownership record. Every edit replaces it.
   ownership_token text not null,
   verified_at timestamptz,
   last_checked_at timestamptz,
   last_check_error text,
-  -- Null: no check is scheduled until one is requested.
+  -- Null if no check is scheduled until one is requested.
   next_check_at timestamptz,
-  -- Since when a required record is missing; since creation, for a domain that was never verified.
+  -- The time since which a required record has been missing. For a domain that was never verified, the time of its creation.
   failing_since timestamptz default postern.now(),
   -- Consecutive failed checks.
   checks_failed integer not null default 0,
-  -- DKIM rotations on that UTC day: a key that is replaced before DNS shows it leaves no row to count.
+  -- The number of DKIM rotations on that UTC day. It is stored because a key that is replaced before it is found in DNS
+  -- leaves no row to count.
   dkim_rotations smallint not null default 0,
   dkim_rotated_on date,
-  -- The name under which this domain was last verified. It survives an edit, which sets the domain back to pending: a project
-  -- does not lose the mail of a name that it has verified because it registers the name again.
+  -- The name under which this domain was last verified. An edit resets the status to pending but not this column, so a
+  -- project does not lose a verified name's mail when it registers the name again.
   verified_name text,
-  -- Since when no check has received an answer from DNS for a required record. Null: the last check received all answers.
+  -- The time since which DNS lookups of a required record have failed at every check. Null if all lookups in the last check
+  -- succeeded.
   unanswered_since timestamptz,
-  -- The last warning that was sent about it, as a number of days.
+  -- The threshold, in days, of the last warning about failing lookups.
   unanswered_warned_days smallint not null default 0,
   version bigint not null default 1,
   created_at timestamptz not null default postern.now(),
@@ -693,21 +693,21 @@ create table control.domains (
   unique (project_id, id),
   unique (project_id, name)
 );
--- Many projects may claim a name; one can hold it.
+-- Several projects can claim a name, but only one can verify it.
 create unique index domains_one_verified_holder on control.domains (name) where status = 'verified';
 create index on control.domains (next_check_at) where next_check_at is not null;
 create index on control.domains (name);
 create index domains_by_name on control.domains ((name collate "C"), id);
 call postern.make_searchable('control.domains', 'name');
 call postern.protect('control.domains');
--- For API keys that are bound to a domain: a policy for what belongs to a domain, besides that of the project.
--- mail.messages has none: lists of mail read a bounded number of index rows, and rows that a policy hides would not count
--- toward that bound. There the statements name the domain (core/mail/messages/messages.sql.ts).
+-- For API keys bound to a domain: a second policy on a domain's resources, in addition to the project's policy.
+-- mail.messages has no such policy: lists of mail read a bounded number of index rows, and rows hidden by a policy would not
+-- count toward that bound. For messages, the statements specify the domain (core/mail/messages/messages.sql.ts).
 create policy domain on control.domains as restrictive to postern_customer
   using (postern.current_domain() is null or id = postern.current_domain());
 grant select, insert, update, delete on control.domains to postern_admin;
--- The columns that a customer's edit writes. None of them makes a domain verified, an identity registered or a key
--- active: only the worker does. Only control.reset_verification resets a verification.
+-- The columns that a customer's edit can write. They cannot make a domain verified, an identity registered or a key active:
+-- only the worker can. Only control.reset_verification resets a verification.
 grant select, insert (project_id, name, mta_provider, ownership_token),
       update (name, mta_provider, ownership_token, next_check_at, dkim_rotations, dkim_rotated_on, version, updated_at),
       delete
@@ -717,8 +717,8 @@ grant select on control.domains to postern_mail, postern_readonly;
 create trigger list_count after insert or delete on control.domains
   for each row execute function control.list_count('domain_count');
 
--- Resets a domain to unverified. As the owner, so that the customers' role needs no privilege on the columns that say
--- verified. A customer's transaction reaches its own project only, and the domain that its API key is bound to.
+-- Resets a domain to unverified. Runs as the owner, so the customer role needs no privilege on the status columns. A
+-- customer's transaction can reset only domains of its own project, or the domain to which its API key is bound.
 create function control.reset_verification(project bigint, domain bigint) returns void
 language sql security definer set search_path = pg_catalog as $$
   update control.domains
@@ -731,39 +731,39 @@ $$;
 revoke execute on function control.reset_verification(bigint, bigint) from public;
 grant execute on function control.reset_verification(bigint, bigint) to postern_admin, postern_customer;
 
--- Fencing tokens. Each lease on the identities of a name has a larger number than all leases before it. A worker that lost
--- its lease finds a larger number and writes nothing.
+-- Fencing tokens. Each lease on a name's identities has a higher number than all earlier leases. A worker that has lost its
+-- lease finds a higher number and writes nothing.
 create sequence control.identity_lease_no;
 grant usage on sequence control.identity_lease_no to postern_admin;
 
--- States, moved by core/control/domains/reconcile-identities.ts. An edit or a delete inserts a row and sets `retiring_at`.
+-- States, changed by core/control/domains/reconcile-identities.ts. An edit or a deletion sets `retiring_at`.
 --   registering → registered              the provider has registered it
 --   registering, registered → retiring    the domain has a replacement, or was deleted
---   retiring → retired                    the provider has deleted it, or keeps it for another identity
---   registering, retiring → error         the provider refused; retried until it succeeds
+--   retiring → retired                    the provider has deleted it, or another identity still uses it there
+--   registering, retiring → error         the provider call failed; it is retried until it succeeds
 --   registered → registering              a check found that the provider has lost it
 create table control.identities (
   id bigint generated always as identity primary key,
   project_id bigint not null references control.projects,
-  -- Null when the domain was deleted and only the deregistration is left.
+  -- Null if the domain was deleted and only deregistration remains.
   domain_id bigint,
   name text not null,
   provider control.mta_provider not null,
-  -- The provider's account and region: of SES. Null for the operator's own MTAs.
+  -- The account and region at SES. Null for the operator's own MTAs.
   account text,
   region text,
   state text not null default 'registering'
     check (state in ('registering', 'registered', 'retiring', 'retired', 'error')),
   last_error text,
-  -- When the next attempt is due. Null: reconciled.
+  -- When the next attempt is due, or null if reconciled.
   reconcile_at timestamptz default postern.now(),
   attempts integer not null default 0,
-  -- A worker is reconciling this name until then; no other worker does.
+  -- One worker is reconciling this name until this time.
   leased_until timestamptz,
-  -- The number of the last lease. A write under an earlier lease is refused.
+  -- The number of the last lease. A write with an earlier number is rejected.
   lease_no bigint not null default 0,
   registered_at timestamptz,
-  -- From then on no mail is accepted under it. Null: the domain's current identity.
+  -- From this time on, no mail is accepted for the identity. Null for the domain's live identity.
   retiring_at timestamptz,
   retired_at timestamptz,
   created_at timestamptz not null default postern.now(),
@@ -773,9 +773,9 @@ create table control.identities (
     on delete set null (domain_id),
   check (retiring_at is not null or domain_id is not null)
 );
-create unique index identities_one_living on control.identities (domain_id) where retiring_at is null;
+create unique index identities_one_live on control.identities (domain_id) where retiring_at is null;
 create index on control.identities (domain_id);
--- Rows that are one identity at the provider.
+-- Finds the rows that are the same identity at the provider.
 create index on control.identities (name, provider, account, region) where state <> 'retired';
 create index on control.identities (reconcile_at) where reconcile_at is not null;
 create index on control.identities (name);
@@ -788,16 +788,16 @@ grant select, insert (project_id, domain_id, name, provider, account, region),
   on control.identities to postern_customer;
 grant select on control.identities to postern_mail, postern_readonly;
 
--- A rotation adds a key, which becomes active when DNS shows it: pending → active → retired. Deleted when the identity is
--- retired.
+-- A rotation adds a key, which becomes active when its record is found in DNS: pending → active → retired. Deleted when the
+-- identity is retired.
 create table control.dkim_keys (
-  -- Allocated before the insert, because the encryption of the private key is bound to it.
+  -- Allocated before the insert, because the encrypted private key is bound to it.
   id bigint generated by default as identity primary key,
   project_id bigint not null references control.projects,
   identity_id bigint not null,
   selector text not null,
   public_key text not null,
-  -- Destroyed when the key retires.
+  -- Deleted when the key is retired.
   encrypted_private_key bytea,
   state text not null default 'pending' check (state in ('pending', 'active', 'retired')),
   created_at timestamptz not null default postern.now(),
@@ -822,7 +822,7 @@ grant select on control.dkim_keys to postern_mail;
 grant select (id, project_id, identity_id, selector, public_key, state, created_at, activated_at, retired_at)
   on control.dkim_keys to postern_readonly;
 
--- DKIM keys that a project generated on a UTC day, by any operation. Limited by max_dkim_keys_per_day.
+-- The number of DKIM keys that a project generated on a UTC day, by any operation. Limited by max_dkim_keys_per_day.
 create table control.dkim_usage (
   project_id bigint primary key references control.projects on delete cascade,
   day date not null,
@@ -854,7 +854,7 @@ grant select, insert (project_id, domain_id, purpose, type, name, value), delete
   on control.dns_records to postern_customer;
 grant select on control.dns_records to postern_mail, postern_readonly;
 
--- Verified domains whose DNS has not answered for `days` days, until the project's owner was mailed.
+-- Notices about verified domains with failing DNS lookups, deleted after the project's owner was mailed.
 create table control.domain_notices (
   domain_id bigint primary key,
   project_id bigint not null,
@@ -867,13 +867,13 @@ call postern.protect('control.domain_notices');
 grant select, insert, update, delete on control.domain_notices to postern_admin;
 grant select on control.domain_notices to postern_readonly;
 
--- Domain names that a project claimed or held. A row has no project, so it survives the deletion of the domain and of the
--- project: mail for the name goes to no other project before that project has verified it (control.mail_holder,
--- docs/decisions/0014-inbound-belongs-to.md). SHA-256 of the lower-case A-labels, see
--- docs/decisions/0021-tombstones-and-consent.md. Read by the functions below, as the owner.
+-- Domain names that a project claimed or verified. A row has no project, so it survives the deletion of the domain and the
+-- project: another project receives mail for the name only after it has verified the name (control.mail_holder,
+-- docs/decisions/0014-inbound-belongs-to.md). Names are stored as the SHA-256 of their lower-case A-labels
+-- (docs/decisions/0021-tombstones-and-consent.md). The functions below read this table as the owner.
 create table control.name_tombstones (
   digest bytea primary key check (length(digest) = 32),
-  -- False: the name was only claimed. Names below it are then unaffected.
+  -- False if the name was only claimed. In that case, names below it are not affected.
   was_verified boolean not null,
   created_at timestamptz not null default postern.now()
 );
@@ -899,12 +899,12 @@ revoke execute on function control.record_verification() from public;
 create trigger record_verification before insert on control.domains
   for each row when (new.status = 'verified') execute function control.record_verification();
 
--- Not for a check that finds the domain still verified.
+-- Does not fire for a check that finds the domain still verified.
 create trigger record_new_verification before update of status, name on control.domains
   for each row when (new.status = 'verified' and (old.status <> 'verified' or old.name <> new.name))
   execute function control.record_verification();
 
--- While a project exists, its identities record its claims. They are deleted with the project.
+-- While a project exists, its identities record its claims. They are deleted together with the project.
 create function control.record_claim() returns trigger
 language plpgsql security definer set search_path = pg_catalog as $$
 begin
@@ -918,16 +918,16 @@ revoke execute on function control.record_claim() from public;
 create trigger record_claim after delete on control.identities
   for each row execute function control.record_claim();
 
--- The domain that receives mail for a name: of the project that has verified the name, else of the only project that ever
--- claimed it (docs/decisions/0014-inbound-belongs-to.md). 0 when several projects claim the name and none has verified it;
--- null when there is no claim.
+-- The domain that receives mail for a name: the domain of the project that has verified the name, otherwise of the only
+-- project that ever claimed the name (docs/decisions/0014-inbound-belongs-to.md). 0 if several projects claim the name and
+-- none has verified it. Null if there is no claim.
 --
--- - A project that has verified a name also holds the names below it, whose mail a wildcard record may bring here. Another
---   project holds them only if it has verified them itself.
--- - A name with a tombstone, or below a name with the tombstone of a verified one, belongs to a project that has not
---   verified it now only if the project itself has verified that name before, or one between the two.
+-- - A project that has verified a name also receives mail for names below it, for example because of a wildcard record.
+--   Another project receives that mail only if it has itself verified the lower name.
+-- - If a name has a tombstone, or a name above it has the tombstone of a verified name, a project without current
+--   verification receives mail only if it previously verified one of the two names or a name between them.
 --
--- As the owner, because it reads beyond the project of a customer's transaction.
+-- Runs as the owner, because it reads rows outside the project of a customer's transaction.
 create function control.mail_holder(wanted text) returns bigint
 language sql stable security definer set search_path = pg_catalog as $$
   select coalesce(
@@ -958,8 +958,8 @@ $$;
 revoke execute on function control.mail_holder(text) from public;
 grant execute on function control.mail_holder(text) to postern_admin, postern_customer, postern_mail;
 
--- Deletes the transaction's own project. Its domains, endpoints, routes and API keys must be deleted before, and every
--- identity deregistered. Its audit is kept.
+-- Deletes the transaction's project. Its domains, endpoints, routes and API keys must already be deleted and every identity
+-- deregistered. Its audit rows remain.
 create function control.delete_project() returns void
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -976,7 +976,7 @@ grant execute on function control.delete_project() to postern_customer;
 -- Endpoints: HTTPS receivers of events.
 
 create table control.endpoints (
-  -- Allocated before the insert, because the encryption of the secret is bound to it.
+  -- Allocated before the insert, because the encrypted secret is bound to it.
   id bigint generated by default as identity primary key,
   project_id bigint not null references control.projects,
   name text not null,
@@ -985,7 +985,7 @@ create table control.endpoints (
   is_active boolean not null default true,
   disabled_reason text,
   encrypted_secret bytea not null,
-  -- The last four characters, to tell two secrets apart.
+  -- The last four characters, to distinguish secrets.
   secret_hint text not null check (length(secret_hint) = 4),
   secret_rotated_at timestamptz,
   version bigint not null default 1,
@@ -993,7 +993,8 @@ create table control.endpoints (
   updated_at timestamptz not null default postern.now(),
   unique (project_id, id)
 );
--- Whether the project has an active endpoint, read with every event, and the next endpoints of a fan-out.
+-- Used by two queries: whether the project has an active endpoint (run for every event), and the next endpoints of a
+-- fan-out.
 create index on control.endpoints (project_id, id) where is_active;
 call postern.protect('control.endpoints');
 grant usage on sequence control.endpoints_id_seq to postern_admin, postern_customer;
@@ -1013,7 +1014,7 @@ create table control.endpoint_stats (
   project_id bigint not null,
   last_success_at timestamptz,
   consecutive_failures integer not null default 0,
-  -- When the mail side read these figures, by its real clock. Figures that were read earlier do not replace them.
+  -- When the mail side read these values, by its real clock. Older values do not replace newer ones.
   counted_at timestamptz not null default '-infinity',
   updated_at timestamptz not null default postern.now(),
   foreign key (project_id, endpoint_id) references control.endpoints (project_id, id) on delete cascade
@@ -1022,7 +1023,7 @@ call postern.protect('control.endpoint_stats');
 grant select, insert, update, delete on control.endpoint_stats to postern_admin;
 grant select on control.endpoint_stats to postern_customer, postern_mail, postern_readonly;
 
--- Endpoints that were disabled automatically, until the project's owner was mailed.
+-- Notices about automatically disabled endpoints, deleted after the project's owner was mailed.
 create table control.endpoint_notices (
   endpoint_id bigint primary key,
   project_id bigint not null,
@@ -1034,7 +1035,7 @@ call postern.protect('control.endpoint_notices');
 grant select, insert, update, delete on control.endpoint_notices to postern_admin;
 grant select on control.endpoint_notices to postern_readonly;
 
--- Routes: what happens to inbound mail. A forward needs the consent of its target.
+-- Routes: the handling of inbound mail. A forward needs the consent of its target.
 
 create table control.routes (
   id bigint generated always as identity primary key,
@@ -1045,7 +1046,8 @@ create table control.routes (
   action text not null check (action in ('endpoint', 'forward', 'reject', 'drop')),
   endpoint_id bigint,
   forward_to text,
-  -- When the target of a forward agreed to receive the mail; null: nothing is forwarded. Written by the functions below only.
+  -- When the target of a forward agreed to receive mail. While null, nothing is forwarded. Only the functions below write
+  -- it.
   forward_confirmed_at timestamptz,
   is_active boolean not null default true,
   version bigint not null default 1,
@@ -1076,11 +1078,11 @@ grant select, insert (project_id, domain_id, match, address, action, endpoint_id
   on control.routes to postern_customer;
 grant select on control.routes to postern_mail, postern_readonly;
 
--- Pending consent: one row for each address that a project's routes forward to and that has not agreed. Triggers on
+-- Pending consent: one row per address that a project's routes forward to and that has not agreed yet. Triggers on
 -- control.routes insert and delete the rows, so there are never more rows than routes.
 --   pending (sent_at null) → sent      the worker mailed a link (core/control/routes/forward-confirmations.ts)
---   sent → pending                     another mail was requested: `round` is incremented
---   sent → (deleted)                   the target agreed, or the last route to it is gone
+--   sent → pending                     another message was requested; `round` is incremented
+--   sent → (deleted)                   the target agreed, or the last route to it was deleted
 create table control.forward_confirmations (
   id bigint generated always as identity primary key,
   project_id bigint not null references control.projects,
@@ -1088,9 +1090,9 @@ create table control.forward_confirmations (
   requested_at timestamptz not null default postern.now(),
   round integer not null default 1,
   sent_at timestamptz,
-  -- A worker is sending the mail until then.
+  -- One worker is sending the message until this time.
   leased_until timestamptz,
-  -- SHA-256 of the token in the last mail.
+  -- SHA-256 of the token in the last message.
   token_hash bytea unique check (length(token_hash) = 32),
   expires_at timestamptz,
   unique (project_id, address)
@@ -1099,7 +1101,8 @@ create index on control.forward_confirmations (requested_at) where sent_at is nu
 call postern.protect('control.forward_confirmations');
 grant select, update, delete on control.forward_confirmations to postern_admin;
 
--- Confirmation mails sent, for the daily limits. Not in the table above, whose rows a project can delete and insert again.
+-- Confirmation messages sent, for the daily limits. This is a separate table, because a project can delete and recreate the
+-- rows above.
 create table control.forward_confirmation_mails (
   id bigint generated always as identity primary key,
   project_id bigint not null,
@@ -1112,7 +1115,7 @@ create index on control.forward_confirmation_mails (sent_at);
 call postern.protect('control.forward_confirmation_mails');
 grant select, insert, delete on control.forward_confirmation_mails to postern_admin;
 
--- A new target is confirmed if it has agreed for another route of the project.
+-- A new target is confirmed if it has agreed to another of the project's routes.
 create function control.copy_forward_consent() returns trigger
 language plpgsql security definer set search_path = pg_catalog as $$
 begin
@@ -1152,8 +1155,8 @@ revoke execute on function control.keep_forward_confirmations() from public;
 create trigger keep_forward_confirmations after insert or delete or update of forward_to on control.routes
   for each row execute function control.keep_forward_confirmations();
 
--- Requests another mail with a new link. Returns the number of requests; null when no consent is pending. A customer's
--- transaction reaches its own project only.
+-- Requests another message with a new link. Returns the number of requests, or null if no consent is pending. A customer's
+-- transaction can request it only for its own project.
 create function control.request_forward_confirmation(project bigint, target text) returns integer
 language sql security definer set search_path = pg_catalog as $$
   update control.forward_confirmations
@@ -1165,7 +1168,7 @@ $$;
 revoke execute on function control.request_forward_confirmation(bigint, text) from public;
 grant execute on function control.request_forward_confirmation(bigint, text) to postern_admin, postern_customer;
 
--- What a confirmation link is about. No row when it was used or replaced, or has expired.
+-- The address and domains of a confirmation link. Returns no row if the link was used or replaced, or has expired.
 create function control.forward_confirmation_of(hash bytea) returns table (address text, domain_names text[])
 language sql stable security definer set search_path = pg_catalog as $$
   select confirmations.address,
@@ -1179,14 +1182,14 @@ $$;
 revoke execute on function control.forward_confirmation_of(bytea) from public;
 grant execute on function control.forward_confirmation_of(bytea) to postern_customer;
 
--- The link confirms once. False when it was used or replaced, or has expired.
+-- Confirms a link once. Returns false if the link was used or replaced, or has expired.
 create function control.confirm_forward(hash bytea) returns boolean
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
   project bigint := (select project_id from control.forward_confirmations where token_hash = hash);
   target text;
 begin
-  -- Locks the project, as every change of its routes does.
+  -- Locks the project, as every change to its routes does.
   perform from control.projects where id = project for no key update;
   if not found then
     return false;
@@ -1211,7 +1214,7 @@ create table control.api_keys (
   project_id bigint not null references control.projects,
   name text not null,
   is_test boolean not null,
-  -- The first characters of the secret. Of the secret itself only the SHA-256 is stored.
+  -- The first characters of the secret. Only the SHA-256 of the whole secret is stored.
   prefix text not null,
   secret_hash bytea not null unique check (length(secret_hash) = 32),
   scopes text[] not null,
@@ -1219,7 +1222,7 @@ create table control.api_keys (
   allowed_ips cidr[] not null default '{}',
   expires_at timestamptz,
   is_active boolean not null default true,
-  -- Who created the key.
+  -- The creator of the key.
   created_by_type text check (created_by_type in ('user', 'administrator')),
   created_by_id bigint,
   version bigint not null default 1,
@@ -1254,22 +1257,25 @@ create table control.api_key_stats (
 call postern.protect('control.api_key_stats');
 grant select, insert, update, delete on control.api_key_stats to postern_admin;
 grant select on control.api_key_stats to postern_customer, postern_mail, postern_readonly;
--- Authentication by a key records its use.
+-- Authentication records the use of a key.
 grant insert (api_key_id, project_id, last_used_at), update (last_used_at) on control.api_key_stats to postern_customer;
 
--- Audit: who changed what, and why. One hash chain for each project and one (chain 0) for global objects, without gaps by
--- its primary key. Rows outlive what they describe, so nothing here is a foreign key.
+-- Audit: who changed what, and why. One hash chain for each project and one (chain 0) for global objects. The primary key
+-- numbers the rows of each chain without gaps. Rows outlive what they describe, so nothing here is a foreign key.
 
 create table control.audit (
   chain bigint not null,
   seq bigint not null check (seq > 0),
-  -- Order of insertion over all chains, for lists. Gaps have no meaning. Allocated before the insert, because the hash
+  -- The insertion order across all chains, for lists. Gaps have no meaning. Allocated before the insert, because the hash
   -- covers it.
   id bigint generated by default as identity unique,
   at timestamptz not null,
-  -- 0: a `postern` command on the server.
+  -- person: a signed-in user. shell: a `postern` command on the server. system: Postern itself. policy and service_account
+  -- are reserved.
+  actor_kind text not null check (actor_kind in ('person', 'shell', 'policy', 'service_account', 'system')),
+  -- The id of the user, policy or service account. 0 for the shell and the system, which have no id.
   actor_id bigint not null,
-  -- Salted SHA-256 of a row in audit_people: verifies the row while it exists, and remains after its erasure.
+  -- Salted SHA-256 of a row in audit_people: verifies that row while it exists, and remains after it is erased.
   actor_digest bytea not null check (length(actor_digest) = 32),
   subject_digest bytea check (length(subject_digest) = 32),
   request_id text not null,
@@ -1285,15 +1291,18 @@ create table control.audit (
   related jsonb,
   -- The customer limit that an administrator exceeded: {limit, value, count}.
   limit_exception jsonb,
-  -- The transaction that wrote the row. An export uses it to know what was committed when it began, so that the next export
-  -- continues there and misses no late commit.
+  -- The bulk action that the row is part of.
+  bulk_id uuid,
+  -- The transaction that wrote the row. An export uses it to determine what was committed when the export began, so that the
+  -- next export continues from there and does not miss late commits.
   xid xid8 not null,
   prev_hash bytea not null check (length(prev_hash) = 32),
   hash bytea not null check (length(hash) = 32),
   primary key (chain, seq),
-  check (chain = coalesce(project_id, 0))
+  check (chain = coalesce(project_id, 0)),
+  check (case when actor_kind in ('shell', 'system') then actor_id = 0 else actor_id > 0 end)
 );
--- A search reads the rows of each kind (operation and resource type; there are some dozens) newest first, from the index,
+-- A search reads the rows of each kind (operation and resource type; there are a few dozen) newest first, from the index,
 -- and the row itself only to return it. See docs/decisions/0009.
 create index audit_by_kind on control.audit (operation, resource_type, id) include (at);
 create index audit_of_chain on control.audit (chain, operation, resource_type, id) include (actor_id, at);
@@ -1307,8 +1316,8 @@ grant usage on sequence control.audit_id_seq to postern_admin;
 grant select, insert on control.audit to postern_admin;
 grant select on control.audit to postern_readonly;
 
--- The head of each chain. An append locks it, so that appends to one chain wait for each other and appends to two chains do
--- not. A cache, not evidence: verification reads the rows.
+-- The head of each chain. An append locks the head, so appends to the same chain wait for each other and appends to
+-- different chains do not. This table is a cache, not evidence: verification reads the rows.
 create table control.audit_heads (
   chain bigint primary key,
   seq bigint not null,
@@ -1317,8 +1326,8 @@ create table control.audit_heads (
 grant select, insert, update on control.audit_heads to postern_admin;
 grant select on control.audit_heads to postern_readonly;
 
--- Personal data of the actor, of the person concerned, and addresses in changes, each under the path of its field
--- (core/control/audit/addresses.ts). Kept outside the chain, because a person may ask for its erasure.
+-- Personal data: the actor's, the affected person's, and addresses in changes, each under the path of its field
+-- (core/control/audit/addresses.ts). Stored outside the chain, because a person may request erasure.
 create table control.audit_people (
   audit_id bigint not null,
   part text not null,
@@ -1336,7 +1345,8 @@ create index audit_people_lower_email on control.audit_people (lower(email)) whe
 call postern.protect('control.audit_people');
 grant select, insert, delete on control.audit_people to postern_admin;
 
--- Signed once a minute over the chain heads that changed since the last checkpoint. Checkpoints are chained too.
+-- Checkpoints, signed once a minute. Each covers the chain heads that changed since the previous one. Checkpoints are
+-- chained too.
 create table control.audit_checkpoints (
   id bigint primary key,
   at timestamptz not null,
@@ -1351,8 +1361,8 @@ call postern.make_append_only('control.audit_checkpoints');
 grant select, insert on control.audit_checkpoints to postern_admin;
 grant select on control.audit_checkpoints to postern_readonly;
 
--- How far checkpoints cover each chain, to find the heads that changed since. A cache, as the heads are, and separate from
--- them: a checkpoint must not wait for the lock of an append.
+-- How far checkpoints cover each chain, to find the heads that have changed since. Like the heads, this is a cache. It is a
+-- separate table because a checkpoint must not wait for an append's lock.
 create table control.audit_covered (
   chain bigint primary key,
   seq bigint not null
@@ -1360,14 +1370,15 @@ create table control.audit_covered (
 grant select, insert, update on control.audit_covered to postern_admin;
 grant select on control.audit_covered to postern_readonly;
 
--- Denied requests of signed-in users: counted per actor, operation, error and minute, kept for 90 days, not chained.
+-- Denied requests by signed-in users. They are counted per actor, operation, error and minute, kept for 90 days, and not
+-- chained.
 create table control.denials (
   id bigint generated always as identity unique,
   minute timestamptz not null,
   actor_id bigint not null,
   operation text not null,
   error text not null,
-  -- Of the last one.
+  -- The project of the last denied request.
   project_id bigint,
   count integer not null,
   last_request_id text not null,
@@ -1378,7 +1389,7 @@ call postern.protect('control.denials');
 grant select, insert, update, delete on control.denials to postern_admin;
 grant select on control.denials to postern_readonly;
 
--- Activity: what customers do in a project, and what happens to a user's account.
+-- Activity: customers' changes in a project, and events in a user's account.
 
 create table control.project_activity_heads (
   project_id bigint primary key,
@@ -1387,7 +1398,7 @@ create table control.project_activity_heads (
   purged_seq bigint not null default 0,
   purged_hash bytea not null default decode(repeat('00', 32), 'hex') check (length(purged_hash) = 32)
 );
--- Chains that are too long.
+-- Finds chains that exceed the maximum length.
 create index project_activity_heads_length on control.project_activity_heads ((seq - purged_seq));
 call postern.protect('control.project_activity_heads');
 grant select on control.project_activity_heads to postern_admin, postern_readonly;
@@ -1403,15 +1414,15 @@ create table control.project_activity (
   request_id text not null,
   operation text collate "C" not null,
   resource_type text collate "C" not null,
-  -- Null if it would be an address.
+  -- Null if the id would be an address.
   resource_id text,
-  -- Without secrets. An address is {"address_digest": …} here and stored in project_activity_people.
+  -- Contains no secrets. An address is stored here as {"address_digest": …} and in plain text in project_activity_people.
   before jsonb,
   after jsonb,
   prev_hash bytea not null check (length(prev_hash) = 32),
   hash bytea not null check (length(hash) = 32),
   primary key (project_id, seq),
-  -- One row for each operation, however often the mail side's message is relayed.
+  -- One row per operation, regardless of how often the relay repeats the mail side's message.
   unique (project_id, request_id)
 );
 create index on control.project_activity (at);
@@ -1421,7 +1432,7 @@ grant select on control.project_activity to postern_customer, postern_admin, pos
 create trigger append_only before update or truncate on control.project_activity
   for each statement execute function postern.refuse_change();
 
--- Personal data beside the chain: the actor's, and each address in a change under its path. May be erased.
+-- Personal data outside the chain: the actor's, and each address in a change under the path of its field. Can be erased.
 create table control.project_activity_people (
   project_id bigint not null,
   seq bigint not null,
@@ -1443,7 +1454,7 @@ create table control.user_activity_heads (
   hash bytea not null default decode(repeat('00', 32), 'hex') check (length(hash) = 32),
   purged_seq bigint not null default 0,
   purged_hash bytea not null default decode(repeat('00', 32), 'hex') check (length(purged_hash) = 32),
-  -- Attempts in the hour of the last attempt. Only the first few are recorded.
+  -- The number of attempts in the hour of the last attempt. Only the first few are recorded.
   attempts_hour timestamptz,
   attempts integer not null default 0
 );
@@ -1487,8 +1498,8 @@ create index on control.user_activity_people (lower(email)) where email is not n
 grant select on control.user_activity_people to postern_identity, postern_admin;
 grant delete on control.user_activity_people to postern_admin;
 
--- A customer's transaction appends to the chain of its own project. In a transaction without a project (0), a user creates
--- or joins one.
+-- A customer's transaction appends only to the chain of its own project. In a transaction without a project (0), a user
+-- creates or joins one.
 create function control.require_activity_of(project bigint) returns void
 language plpgsql stable set search_path = pg_catalog as $$
 begin
@@ -1500,7 +1511,7 @@ end
 $$;
 revoke execute on function control.require_activity_of(bigint) from public;
 
--- Locks the head of a chain until the transaction ends, and returns it. The time is in the form that is hashed.
+-- Locks the head of a chain until the transaction ends, and returns it. The time is in the hashed format.
 create function control.lock_project_activity(project bigint) returns table (seq bigint, hash text, at text)
 language plpgsql security definer set search_path = pg_catalog as $$
 #variable_conflict use_column
@@ -1524,10 +1535,10 @@ begin
   update control.project_activity_heads as heads set seq = made.seq, hash = made.hash
    where heads.project_id = made.project_id and heads.seq = made.seq - 1 and heads.hash = made.prev_hash;
   if not found then
-    raise exception 'row % does not follow on the activity of project %', made.seq, made.project_id;
+    raise exception 'row % does not follow the last activity row of project %', made.seq, made.project_id;
   end if;
   insert into control.project_activity select made.*;
-  -- The keys of the new row are used, not those of the argument.
+  -- Uses the keys of the new row, not those in the argument.
   insert into control.project_activity_people (project_id, seq, part, salt, email, ip, user_agent)
     select made.project_id, made.seq, person.part, person.salt, person.email, person.ip, person.user_agent
       from jsonb_populate_recordset(null::control.project_activity_people, people) as person;
@@ -1557,7 +1568,7 @@ begin
   update control.user_activity_heads as heads set seq = made.seq, hash = made.hash
    where heads.user_id = made.user_id and heads.seq = made.seq - 1 and heads.hash = made.prev_hash;
   if not found then
-    raise exception 'row % does not follow on the activity of user %', made.seq, made.user_id;
+    raise exception 'row % does not follow the last activity row of user %', made.seq, made.user_id;
   end if;
   insert into control.user_activity select made.*;
   insert into control.user_activity_people (user_id, seq, part, salt, email, ip, user_agent)
@@ -1568,8 +1579,8 @@ $$;
 revoke execute on function control.append_user_activity(jsonb, jsonb) from public;
 grant execute on function control.append_user_activity(jsonb, jsonb) to postern_admin, postern_customer, postern_identity;
 
--- Whether a sign-in attempt is recorded: the first `most` of an hour are. `unrecorded`: with the first attempt of an hour,
--- how many attempts of the last active hour were not recorded.
+-- Whether a sign-in attempt is recorded: only the first `most` attempts in an hour are. For the first attempt in an hour,
+-- `unrecorded` is the number of unrecorded attempts in the last active hour.
 create function control.count_sign_in_attempt(of_user bigint, most integer)
 returns table (is_recorded boolean, unrecorded integer)
 language plpgsql security definer set search_path = pg_catalog as $$
@@ -1593,8 +1604,8 @@ $$;
 revoke execute on function control.count_sign_in_attempt(bigint, integer) from public;
 grant execute on function control.count_sign_in_attempt(bigint, integer) to postern_identity;
 
--- Deletes up to `at_most` rows from the beginnings of chains of a kind, `project` or `user`: rows older than `kept`, and
--- rows beyond the newest `most` of a chain. Returns their number. Chains that are locked by an append are skipped.
+-- Deletes up to `at_most` rows from the beginning of chains of one kind, `project` or `user`: rows older than `kept`, and
+-- all but the newest `most` rows of a chain. Returns the number of deleted rows. Skips chains that an append has locked.
 create function control.purge_activity(kind text, kept interval, most bigint, at_most integer) returns integer
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -1636,7 +1647,7 @@ grant execute on function control.purge_activity(text, interval, bigint, integer
 
 -- Idempotent requests, the outbox to the mail side, holds and the heartbeat.
 
--- Idempotency keys, claimed and answered in the operation's own transaction. Kept for 24 hours.
+-- Idempotency keys, claimed and stored in the operation's transaction. Kept for 24 hours.
 create table control.idempotency (
   actor text not null,
   operation text not null,
@@ -1646,7 +1657,7 @@ create table control.idempotency (
   status smallint not null,
   location text,
   etag text,
-  -- Null if the response held a secret, which is never returned twice. `json`, so that members keep their order.
+  -- Null if the response contained a secret, which is never returned twice. `json` preserves the order of members.
   body json,
   created_at timestamptz not null default postern.now(),
   expires_at timestamptz not null,
@@ -1657,8 +1668,9 @@ call postern.protect('control.idempotency');
 grant select, insert, update, delete on control.idempotency to postern_admin;
 grant select, insert, update on control.idempotency to postern_customer;
 
--- Outbox to the mail side. A row is written in the transaction that makes it true. The relay applies it in a transaction of
--- the mail side, which records the id in mail.control_applied: delivered at least once, applied exactly once.
+-- Outbox to the mail side. A row is inserted in the same transaction as the change. The relay applies it in a transaction on
+-- the mail side, which records the id in mail.control_applied: messages are delivered at least once and applied exactly
+-- once.
 create table control.outbox (
   id bigint generated always as identity primary key,
   project_id bigint,
@@ -1667,7 +1679,7 @@ create table control.outbox (
   payload jsonb not null,
   created_at timestamptz not null default postern.now()
 );
--- Replays that were requested and not relayed yet.
+-- Requested replays that have not been relayed yet.
 create index on control.outbox (project_id) where topic = 'endpoint.replay';
 call postern.protect('control.outbox');
 grant select, insert, delete on control.outbox to postern_admin;
@@ -1683,8 +1695,8 @@ call postern.protect('control.queue_holds');
 grant select, insert, delete on control.queue_holds to postern_admin;
 grant select on control.queue_holds to postern_customer, postern_mail, postern_readonly;
 
--- The operator's holds: no mail is claimed at all, or none of a provider. control.queue_holds holds single projects. In
--- control, so that the audit row commits with it. Workers read it when they claim mail.
+-- The operator's holds: for all mail, or for one provider. control.queue_holds has the holds for single projects. Stored in
+-- control so that a hold commits together with its audit row. Workers read it when they claim mail.
 create table control.dispatch_holds (
   scope text primary key check (scope in ('all', 'service', 'ses')),
   held_at timestamptz not null default postern.now()
@@ -1692,9 +1704,10 @@ create table control.dispatch_holds (
 grant select, insert, delete on control.dispatch_holds to postern_admin;
 grant select on control.dispatch_holds to postern_mail, postern_readonly;
 
--- The heartbeat of control, for cells: one row, updated every few seconds by a worker at control and replicated with the
--- other published tables. Replication keeps the order of commits, so a cell that has this row has everything that control
--- committed before it. No row is inserted here: migrations also run in cells, where the initial copy needs an empty table.
+-- Control's heartbeat, for cells: one row, updated every few seconds by a worker on the control side and replicated
+-- with the other published tables. Replication preserves the order of commits, so a cell that has this row has everything
+-- that control committed before it. No row is inserted here: migrations also run in cells, where the initial copy needs an
+-- empty table.
 create table control.heartbeat (
   id smallint primary key default 1 check (id = 1),
   at timestamptz not null

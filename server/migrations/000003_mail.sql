@@ -1,6 +1,6 @@
--- The mail schema. Every hot key starts with `shard`, so that a cell can take a range of shards to its own machine. No
--- foreign key leaves the schema. Tables that grow without end are partitioned by ranges of the UUIDv7 itself: an id alone
--- finds its partition, and old partitions are dropped whole (mail.maintain_partitions).
+-- The mail schema. Every hot key starts with `shard`, so a range of shards can be moved to another cell. No foreign key
+-- references another schema. Tables that grow indefinitely are partitioned by ranges of their UUIDv7 key: the id determines
+-- the partition, and old partitions are dropped as a whole (mail.maintain_partitions).
 
 -- Messages.
 
@@ -8,9 +8,9 @@ create table mail.messages (
   id uuid not null,
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
-  -- The identity under which the message was accepted and is signed, whatever happens to the domain later.
+  -- The identity for which the message was accepted and with which it is signed, regardless of later changes to the domain.
   identity_id bigint not null,
-  -- Who sent it: a key or a member.
+  -- The sender: an API key or a member.
   api_key_id bigint,
   user_id bigint,
   is_test boolean not null default false,
@@ -21,10 +21,10 @@ create table mail.messages (
   recipient_count smallint not null check (recipient_count > 0),
   size_bytes integer not null check (size_bytes >= 0),
   send_at timestamptz,
-  -- Of a forwarded message: {"envelope_from", "smtputf8", "is_sender_confirmed"}. It leaves as it came, with a rewritten
-  -- sender (SRS), and is not signed in the name of the domain. Null for all others.
+  -- For a forwarded message: {"envelope_from", "smtputf8", "is_sender_confirmed"}. The message is sent unchanged with a
+  -- rewritten sender (SRS), and is not signed for the domain. Null for all other messages.
   forwarded jsonb,
-  -- The OpenTelemetry trace id and span id, 24 octets, so that the process that sends the message continues the trace. Null
+  -- The OpenTelemetry trace id and span id, 24 octets, to continue the trace in the process that sends the message. Null
   -- unless the trace is recorded.
   trace bytea,
   created_at timestamptz not null default postern.now(),
@@ -35,18 +35,18 @@ call postern.protect('mail.messages');
 grant select, insert, update, delete on mail.messages to postern_mail;
 grant select on mail.messages to postern_admin, postern_customer, postern_readonly;
 
--- Recipients of messages. Statuses, and who changes them:
+-- Recipients of messages. Statuses, and the component that changes them:
 --   scheduled → queued, canceled        send_at is past (worker); canceled by request (API)
---   queued → sent                       handed over to the MTA (worker)
---   queued → deferred → sent            the MTA refused it temporarily (worker)
---   queued → failed, bounced            the MTA refused it permanently, or it expired (worker)
+--   queued → sent                       handed off to the MTA (worker)
+--   queued → deferred → sent            the MTA rejected it temporarily (worker)
+--   queued → failed, bounced            the MTA rejected it permanently, or it expired (worker)
 --   sent ↔ deferred                     the MTA reports a delay (intake)
 --   sent, deferred → delivered, bounced, failed     the MTA's final report (intake)
 --   sent, delivered → complained; delivered → bounced     late reports (intake)
 --   suppressed                          at acceptance: the address is suppressed (API)
 --   queued → failed                     SES: no report within an hour of an unknown outcome (worker)
--- A report may arrive before the worker has recorded the hand-over: from queued, the intake makes every change that it
--- makes from sent.
+-- A report can arrive before the worker has recorded the handoff. The intake therefore treats queued like sent in the
+-- transitions above.
 create table mail.recipients (
   message_id uuid not null,
   recipient_no smallint not null,
@@ -56,15 +56,15 @@ create table mail.recipients (
   address text not null,
   status text not null check (status in ('scheduled', 'queued', 'sent', 'deferred', 'delivered', 'bounced', 'failed',
                                          'complained', 'suppressed', 'canceled')),
-  -- The last reply or diagnostic of another server.
+  -- The last reply or diagnostic from a remote server.
   reply text,
-  -- How many reports about this recipient were accepted. Every receiver of the mail knows its return path and can send any
-  -- number of reports; core/mail/feedback stops at a limit. Not indexed, so that the update stays on its page (HOT).
+  -- The number of accepted reports about this recipient. Every receiver of the message knows its return path and can send
+  -- any number of reports, so core/mail/feedback limits their number. Not indexed, so updates stay on the page (HOT).
   reports smallint not null default 0 check (reports >= 0),
   updated_at timestamptz not null default postern.now(),
   primary key (shard, message_id, recipient_no)
 ) partition by range (message_id);
--- No index contains `status`, so that its two or three updates stay on their page (HOT).
+-- No index contains `status`, so its two or three updates stay on the page (HOT).
 create index on mail.recipients (shard, project_id, lower(address), message_id);
 call postern.protect('mail.recipients');
 grant select, insert, update, delete on mail.recipients to postern_mail;
@@ -74,7 +74,7 @@ create table mail.bodies (
   message_id uuid not null,
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
-  -- `json`: the content as given, composed when it is sent. `mime`: as submitted by SMTP.
+  -- `json`: the content as submitted; the message is composed when it is sent. `mime`: the message as submitted over SMTP.
   format text not null check (format in ('json', 'mime')),
   content bytea compression lz4 not null,
   primary key (shard, message_id)
@@ -83,8 +83,8 @@ call postern.protect('mail.bodies');
 grant select, insert, update, delete on mail.bodies to postern_mail;
 grant select on mail.bodies to postern_admin, postern_customer;
 
--- Bodies of mail that is still queued (scheduled, deferred or held) when the partition of its day in mail.bodies is
--- dropped. Partitioned by the day until which a body is kept.
+-- Bodies of messages that are still queued (scheduled, deferred or held) when the partition of their day in mail.bodies is
+-- dropped. Partitioned by the last day of retention.
 create table mail.waiting_bodies (
   message_id uuid not null,
   project_id bigint not null,
@@ -97,39 +97,41 @@ create table mail.waiting_bodies (
 call postern.protect('mail.waiting_bodies');
 grant select on mail.waiting_bodies to postern_mail;
 
--- Dispatch: handing mail over to a provider.
+-- Dispatch: the handoff of mail to a provider.
 
--- The queue. One row for each recipient while there is something to do, deleted when it is handed over or given up.
+-- The queue. One row per recipient until it is handed off or abandoned.
 --   ready → leased           claimed; a committed lease (worker)
---   leased → (deleted)       sent, or given up (worker)
+--   leased → (deleted)       sent or abandoned (worker)
 --   leased → deferred        temporary failure; `due_at` is the next attempt (worker)
---   leased → awaiting        it may have been sent, and its provider must not be called twice; for an hour (worker)
---   leased → ready           the lease expired, and no attempt was recorded: the worker is gone (worker)
---   leased → awaiting        the lease expired, and an attempt was recorded (worker)
---   awaiting → (deleted)     the provider reported that it accepted the mail (intake), its response was read late (worker),
---                            or the hour is over: the mail has failed, and its event says that it may have been sent (worker)
---   awaiting → deferred      the response was read late, and was a refusal (worker)
+--   leased → awaiting        possibly sent, and the provider must not be called twice; for an hour (worker)
+--   leased → ready           the lease expired without a recorded attempt: the worker crashed (worker)
+--   leased → awaiting        the lease expired with a recorded attempt (worker)
+--   awaiting → (deleted)     the provider reported that it accepted the message (intake), its response was read late
+--                            (worker), or the hour is over: the message has failed, and its event says that it may have
+--                            been sent (worker)
+--   awaiting → deferred      the response was read late and was a rejection (worker)
 --   deferred, scheduled → ready     due (worker)
 --   any → (deleted)          a final report about the recipient arrived (intake)
 --
--- A provider that cannot deduplicate requests and that reports what it accepted (Amazon SES) is called at most once for each
--- mail, unless it certainly did not accept it. So an attempt is recorded before the call, and mail with an unknown outcome
--- awaits the provider's report. Mail in `awaiting` is never claimed, so it is never sent again. Mail of locked and held
--- projects is in the queue too and is not claimed. `due_at` of ready rows only grows.
+-- A provider that cannot deduplicate requests and that reports accepted messages (Amazon SES) is called at most once per
+-- message, unless it definitely did not accept the message. An attempt is therefore recorded before the call, and a message
+-- with an unknown outcome awaits the provider's report. Messages in `awaiting` are never claimed, so they are never sent
+-- again. Messages of locked and held projects are also in the queue but are not claimed. The `due_at` of ready rows only
+-- increases.
 create table mail.dispatch (
   message_id uuid not null,
   recipient_no smallint not null,
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   identity_id bigint not null,
-  -- `none`: of a test key. Nothing is handed over.
+  -- `none`: for a test key. Nothing is handed off.
   provider text not null check (provider in ('service', 'ses', 'none')),
-  -- Large mails have a lane of their own: few are in memory at once, and they do not delay small mails.
+  -- Large messages have a separate lane, so that few are in memory at the same time and they do not delay small messages.
   is_large boolean not null default false,
   recipient text not null,
   state text not null default 'ready' check (state in ('ready', 'leased', 'deferred', 'scheduled', 'awaiting')),
   due_at timestamptz not null default postern.now(),
-  -- The fencing token: a worker records only the attempt that it claimed.
+  -- The fencing token: a worker can record only the attempt that it has claimed.
   attempt integer not null default 0,
   leased_until timestamptz,
   -- The time of the first attempt. Retries end a fixed time after it.
@@ -138,20 +140,20 @@ create table mail.dispatch (
 );
 create index dispatch_ready on mail.dispatch (shard, project_id, provider, is_large, due_at)
   where state = 'ready';
--- Swept in order of time over all shards, so these do not start with the shard.
+-- Swept in chronological order across all shards, so these indexes do not start with the shard.
 create index dispatch_leased on mail.dispatch (leased_until) where state = 'leased';
 create index dispatch_waiting on mail.dispatch (due_at) where state in ('deferred', 'scheduled');
--- Whether mail is queued under an identity, read before it is deregistered.
+-- Finds mail queued for an identity. Read before the identity is deregistered.
 create index dispatch_identity on mail.dispatch (shard, project_id, identity_id);
 create index dispatch_awaiting on mail.dispatch (due_at) where state = 'awaiting';
 call postern.protect('mail.dispatch');
 grant select, insert, update, delete on mail.dispatch to postern_mail;
 grant select on mail.dispatch to postern_admin, postern_customer, postern_readonly;
 
--- Attempts to hand mail over. Outcomes:
---   begun        recorded before the call; the response was not read, or not yet
---   sent, deferred, refused, unreachable     the response, or that there was no connection
---   unknown      the call was made, and its response is missing or does not say
+-- Attempts to hand off messages. Outcomes:
+--   begun        recorded before the call; the response has not been read yet
+--   sent, deferred, refused, unreachable     the response, or no connection
+--   unknown      the call was made, and its response is missing or inconclusive
 create table mail.attempts (
   message_id uuid not null,
   recipient_no smallint not null,
@@ -160,7 +162,7 @@ create table mail.attempts (
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   provider text not null,
   host text,
-  -- The MTA's queue id, to name mail that was handed over before a project was locked.
+  -- The MTA's queue id, to identify messages that were handed off before a project was locked.
   queue_id text,
   outcome text not null check (outcome in ('begun', 'sent', 'deferred', 'refused', 'unreachable', 'unknown')),
   reply text,
@@ -172,13 +174,13 @@ call postern.protect('mail.attempts');
 grant select, insert, update, delete on mail.attempts to postern_mail;
 grant select on mail.attempts to postern_admin, postern_customer, postern_readonly;
 
--- The result of an attempt, committed together with the end of the attempt. The events, counters and suppressions that
--- follow from it are written later, by the transaction that deletes the row: exactly once, and a failure there cannot send
--- the mail again.
---   (inserted)               the attempt ended, or the mail expired (worker)
+-- The result of an attempt, committed together with the end of the attempt. The transaction that later deletes the row
+-- writes the resulting events, counters and suppressions. They are therefore written exactly once, and a failure in that
+-- transaction cannot cause the message to be sent again.
+--   (inserted)               the attempt ended, or the message expired (worker)
 --   → (deleted)              published (worker), or published with a later report about the recipient (intake)
--- `due_at` is a lease: the worker that wrote the row publishes it at once; after `due_at` any worker does. It has no index:
--- rows are few and short-lived, and the index would cost something for every mail.
+-- `due_at` is a lease: the worker that wrote the row publishes it immediately. After `due_at`, any worker does. There is no
+-- index, because rows are few and short-lived and an index would add a cost to every message.
 create table mail.attempt_results (
   message_id uuid not null,
   recipient_no smallint not null,
@@ -186,10 +188,10 @@ create table mail.attempt_results (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   type text not null check (type in ('sent', 'deferred', 'bounced', 'failed')),
-  -- Of a test key: `sent` is followed by `delivered`, and neither is counted.
+  -- For a test key: `sent` is followed by `delivered`, and neither is counted.
   is_test boolean not null,
   recipient text not null,
-  -- RFC 3463, if the MTA gave one.
+  -- RFC 3463, if the MTA sent one.
   status text,
   diagnostic text,
   due_at timestamptz not null default postern.now() + interval '10 seconds',
@@ -209,8 +211,8 @@ create table mail.events (
   message_id uuid,
   recipient_no smallint,
   data jsonb not null,
-  -- Of `inbound.received`: the row of mail.inbound_bodies that holds the data which all events of the mail share. Both are
-  -- partitioned by day and dropped after the same time.
+  -- For `inbound.received`: the row in mail.inbound_bodies with the data shared by all of the message's events. Both are
+  -- partitioned by day and retained for the same time.
   inbound_body_id uuid,
   created_at timestamptz not null default postern.now(),
   primary key (shard, id)
@@ -220,16 +222,16 @@ call postern.protect('mail.events');
 grant select, insert, update, delete on mail.events to postern_mail;
 grant select on mail.events to postern_admin, postern_customer, postern_readonly;
 
--- Events whose deliveries are not all inserted yet. A worker inserts a bounded number in each transaction, and deletes the
+-- Events whose deliveries have not all been inserted yet. A worker inserts a bounded number per transaction, and deletes the
 -- row after the last endpoint.
 create table mail.fan_outs (
   event_id uuid not null,
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   type text not null,
-  -- An endpoint that receives the event although it does not subscribe to its type.
+  -- An endpoint that receives the event without being subscribed to its type.
   endpoint_id bigint,
-  -- Endpoints up to this id have their delivery.
+  -- Endpoints up to this id have a delivery.
   after_endpoint_id bigint not null default 0,
   primary key (shard, project_id, event_id)
 );
@@ -239,18 +241,18 @@ grant select on mail.fan_outs to postern_admin, postern_readonly;
 
 -- Webhook deliveries.
 --
--- An event is one row, and a row of mail.fan_outs from which a worker inserts one delivery for each endpoint. Each endpoint
--- has one queue with one timer: a dead receiver is tried once each time the queue is due, however many deliveries wait, and
--- delays no other endpoint.
+-- An event is one row, plus a row in mail.fan_outs from which a worker inserts one delivery per endpoint. Each endpoint has
+-- one queue with one timer: an unreachable receiver is tried once whenever the queue is due, regardless of the number of
+-- waiting deliveries, and does not delay other endpoints.
 --
 -- A queue (mail.endpoint_queues):
 --   idle    due_at is null        no delivery waits
 --   due     due_at is past        a worker claims it: a lease with a fencing token
---   leased  leased_until is set   and due_at is the same: if the worker dies, the queue is due when the lease ends. Nothing
---                                 wakes it; the worker that releases it checks for new deliveries
+--   leased  leased_until is set   and due_at is the same: if the worker crashes, the queue is due when the lease ends.
+--                                 Nothing wakes it; the worker that releases it checks for new deliveries
 --   parked  due_at is ahead       it backs off (backoff_until) after a failure, or its deliveries are not due yet
--- A delivery has no state: it waits, and is deleted when it was delivered, given up or became obsolete. Attempts are in
--- mail.delivery_attempts.
+-- A delivery has no state. It is deleted when it has been delivered, has been abandoned or has become obsolete. Attempts are
+-- in mail.delivery_attempts.
 create table mail.deliveries (
   endpoint_id bigint not null,
   event_id uuid not null,
@@ -258,11 +260,11 @@ create table mail.deliveries (
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   attempt integer not null default 0,
   due_at timestamptz not null default postern.now(),
-  -- When it is given up. A replay starts the time again.
+  -- When the delivery is abandoned. A replay restarts the period.
   gives_up_at timestamptz not null,
   primary key (shard, endpoint_id, event_id)
 );
--- In sending order. A failed delivery is due later, behind those that wait, so it does not block others.
+-- In sending order. A failed delivery is due later than the waiting ones, so it does not block others.
 create index on mail.deliveries (shard, endpoint_id, due_at, event_id);
 call postern.protect('mail.deliveries');
 grant select on mail.deliveries to postern_admin, postern_customer, postern_readonly;
@@ -274,17 +276,20 @@ create table mail.endpoint_queues (
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   due_at timestamptz,
   leased_until timestamptz,
-  -- The fencing token: only the holder of this lease records results.
+  -- The fencing token: only the holder of this lease can record results.
   lease bigint not null default 0,
-  -- Backoff after a failure, or by Retry-After: nothing wakes the queue before. Past or null: a new delivery makes it due.
+  -- Backoff after a failure or because of Retry-After. Nothing wakes the queue earlier. If past or null, a new delivery
+  -- makes the queue due.
   backoff_until timestamptz,
-  -- Consecutive failures, and since when.
+  -- The number of consecutive failures, and the time of the first.
   failures integer not null default 0,
   failing_since timestamptz,
   last_success_at timestamptz,
-  -- When its health was last published to control: at most once a minute, unless it starts or stops failing.
+  -- When the endpoint's health was last published to control. It is published at most once per minute, unless the endpoint
+  -- starts or stops failing.
   published_at timestamptz,
-  -- Healthy: no failure since the last success, or never tried. Failing endpoints have few slots of their own in a worker.
+  -- Healthy means no failure since the last success, or never tried. Failing endpoints have a few separate slots in a
+  -- worker.
   is_healthy boolean not null generated always as (failures = 0) stored,
   primary key (shard, endpoint_id)
 ) with (fillfactor = 50);
@@ -293,8 +298,8 @@ call postern.protect('mail.endpoint_queues');
 grant select, insert, update, delete on mail.endpoint_queues to postern_mail;
 grant select on mail.endpoint_queues to postern_admin, postern_readonly, postern_customer;
 
--- Wake-ups: a delivery waits for this endpoint. Inserted with each delivery, so that transactions that insert deliveries
--- never wait for each other at the row of a queue. Consumed by a worker.
+-- Wake-ups: a delivery waits for this endpoint. Inserted with each delivery, so transactions that insert deliveries never
+-- wait for each other's lock on a queue row. Consumed by a worker.
 create table mail.wakes (
   id bigint generated always as identity primary key,
   endpoint_id bigint not null,
@@ -306,7 +311,7 @@ grant select, insert, update, delete on mail.wakes to postern_mail;
 grant select on mail.wakes to postern_admin, postern_readonly;
 
 create table mail.delivery_attempts (
-  -- UUIDv7 of the time at which it began.
+  -- UUIDv7 of the start time.
   id uuid not null,
   endpoint_id bigint not null,
   event_id uuid not null,
@@ -316,7 +321,7 @@ create table mail.delivery_attempts (
   attempt integer not null,
   -- `delivered`: 2xx. `failed`: to be retried. `given_up`: expired. `gone`: 410, which disables the endpoint.
   outcome text not null check (outcome in ('delivered', 'failed', 'given_up', 'gone')),
-  -- The HTTP status; null without a response, and then `error` says why.
+  -- The HTTP status. Null without a response; `error` then contains the reason.
   status smallint,
   latency_ms integer not null check (latency_ms >= 0),
   response text,
@@ -329,16 +334,16 @@ call postern.protect('mail.delivery_attempts');
 grant select, insert, update, delete on mail.delivery_attempts to postern_mail;
 grant select on mail.delivery_attempts to postern_admin, postern_readonly, postern_customer;
 
--- Replays: time ranges whose events are delivered again, in steps. One for each endpoint.
+-- Replays: time ranges of events that are delivered again, in steps. One per endpoint.
 create table mail.replays (
   endpoint_id bigint not null,
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   from_id uuid not null,
   to_id uuid not null,
-  -- Events up to this id were read.
+  -- Events up to this id have been read.
   cursor uuid,
-  -- Skip events that were delivered before.
+  -- Skip events that have already been delivered.
   only_undelivered boolean not null,
   due_at timestamptz not null default postern.now(),
   created_at timestamptz not null default postern.now(),
@@ -351,9 +356,9 @@ grant select on mail.replays to postern_admin, postern_readonly, postern_custome
 
 -- Inbound mail.
 
--- Inbound mail: one row for each accepted recipient. If an endpoint receives the mail, its content is stored once for all
--- recipients. What happens to the mail is written in the same transaction: an event for an endpoint, or an outgoing message.
--- Mail that is dropped leaves only its row. Rows are never updated.
+-- Inbound mail: one row per accepted recipient. If an endpoint receives the message, its content is stored once for all
+-- recipients. The result is written in the same transaction: an event for an endpoint, or an outgoing message. A dropped
+-- message leaves only its row. Rows are never updated.
 create table mail.inbound (
   id uuid not null,
   project_id bigint not null,
@@ -362,9 +367,9 @@ create table mail.inbound (
   route_id bigint not null,
   action text not null check (action in ('endpoint', 'forward', 'drop')),
   endpoint_id bigint,
-  -- With `forward`: the outgoing message.
+  -- For `forward`: the outgoing message.
   message_id uuid,
-  -- Why mail for a route that forwards was accepted and not forwarded. Null with a message.
+  -- Why mail for a forwarding route was accepted but not forwarded. Null if there is an outgoing message.
   not_forwarded text check (not_forwarded in ('dmarc')),
   -- Empty: the null sender.
   envelope_from text not null,
@@ -374,7 +379,7 @@ create table mail.inbound (
   size_bytes integer not null check (size_bytes >= 0),
   authentication jsonb not null,
   remote_address inet not null,
-  -- The stored mail, if it is kept.
+  -- The stored message, if it is retained.
   body_id uuid,
   created_at timestamptz not null default postern.now(),
   primary key (shard, id),
@@ -393,7 +398,8 @@ create table mail.inbound_bodies (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   content bytea compression lz4 not null,
-  -- JSON (UTF-8): the data of `inbound.received` that all events of the mail share. Null: the events hold all of their data.
+  -- JSON (UTF-8): the data of `inbound.received` that is shared by all of the message's events. Null if the events contain
+  -- all data.
   event_data bytea compression lz4,
   primary key (shard, id)
 ) partition by range (id);
@@ -403,7 +409,7 @@ grant select on mail.inbound_bodies to postern_admin;
 
 -- Feedback, suppressions and counters.
 
--- Reports that were applied: a report delivered twice is one event.
+-- Applied reports. A report that arrives twice causes one event.
 create table mail.feedback_seen (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
@@ -421,28 +427,28 @@ create table mail.suppressions (
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   address text not null check (address = lower(address)),
   reason text not null check (reason in ('bounce', 'complaint', 'manual')),
-  -- What caused it.
+  -- The message that caused the suppression.
   message_id uuid,
   created_at timestamptz not null default postern.now(),
   primary key (shard, project_id, address)
 );
--- Manual suppressions of a project, counted up to its cap.
+-- A project's manual suppressions, counted against its cap.
 create index on mail.suppressions (shard, project_id) where reason = 'manual';
 call postern.protect('mail.suppressions');
 grant select, insert, update, delete on mail.suppressions to postern_mail;
 grant select on mail.suppressions to postern_admin, postern_customer, postern_readonly;
 
--- Mail accepted in a UTC day or a calendar month. A quota check locks the row.
+-- The number of messages accepted in a UTC day or calendar month. A quota check locks the row.
 create table mail.usage (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   period text not null check (period in ('day', 'month')),
   starts_on date not null,
   accepted bigint not null default 0 check (accepted >= 0),
-  -- Bytes stored in the period: by sending mail, and by inbound mail.
+  -- Bytes stored in the period, by outgoing and by inbound mail.
   stored_bytes bigint not null default 0 check (stored_bytes >= 0),
   inbound_bytes bigint not null default 0 check (inbound_bytes >= 0),
-  -- Messages forwarded in the period, out of all accepted ones.
+  -- The number of messages forwarded in the period, included in the number of accepted messages.
   forwarded bigint not null default 0 check (forwarded >= 0),
   primary key (shard, project_id, period, starts_on)
 ) with (fillfactor = 50);
@@ -450,7 +456,8 @@ call postern.protect('mail.usage');
 grant select, insert, update, delete on mail.usage to postern_mail;
 grant select on mail.usage to postern_admin, postern_customer, postern_readonly;
 
--- Outcomes by the UTC day on which they occurred. Never dropped: a project's lifetime counts are the sums.
+-- Outcomes by the UTC day on which they occurred. Never dropped, because a project's lifetime totals are the sums of these
+-- rows.
 create table mail.daily_counters (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
@@ -488,7 +495,7 @@ call postern.protect('mail.idempotency');
 grant select, insert, update, delete on mail.idempotency to postern_mail;
 grant select on mail.idempotency to postern_admin;
 
--- Outbox to control: read, applied there, deleted here.
+-- Outbox to control. Rows are read here, applied there, then deleted here.
 create table mail.outbox (
   id bigint generated always as identity primary key,
   project_id bigint not null,
@@ -501,7 +508,7 @@ call postern.protect('mail.outbox');
 grant select, insert, update, delete on mail.outbox to postern_mail;
 grant select on mail.outbox to postern_admin, postern_readonly;
 
--- Which rows of control.outbox this cell has applied.
+-- The rows of control.outbox that this cell has applied.
 create table mail.control_applied (
   outbox_id bigint primary key,
   applied_at timestamptz not null default postern.now()
@@ -513,8 +520,8 @@ grant select on mail.control_applied to postern_admin, postern_readonly;
 
 -- Partitions.
 
--- Tables partitioned by day; whether queued mail keeps a partition; and how many days longer than others it is kept.
--- Reports arrive late, and mail may be accepted a month before it is sent.
+-- The tables partitioned by day, whether queued messages keep a partition from being dropped, and how many days longer than
+-- other tables' partitions it is kept. Reports arrive late, and messages can be accepted a month before they are sent.
 create function mail.partitioned_tables() returns table (name text, holds_mail boolean, longer_days integer)
 language sql immutable set search_path = pg_catalog as $$
   values ('messages', true, 45), ('recipients', true, 45), ('bodies', true, 0), ('attempts', true, 0),
@@ -522,9 +529,9 @@ language sql immutable set search_path = pg_catalog as $$
 $$;
 revoke execute on function mail.partitioned_tables from public;
 
--- Creates one partition per UTC day ahead of time, and drops those that are past their retention and that no queued mail
--- refers to. The mail role may not create tables; it may call this function, which creates and drops no others. Returns
--- the numbers of partitions.
+-- Creates one partition per UTC day ahead of time, and drops those that are past their retention and that no queued message
+-- refers to. The mail role cannot create tables, but can call this function, which creates and drops no other tables.
+-- Returns the numbers of created and dropped partitions.
 create function mail.maintain_partitions(ahead_days integer, kept_days integer)
 returns table (made integer, dropped integer)
 language plpgsql security definer set search_path = pg_catalog as $$
@@ -535,16 +542,16 @@ declare
   part record;
   beginning uuid;
 begin
-  -- `is not true` also refuses nulls: compared with null, every partition would be dropped.
+  -- `is not true` also rejects nulls: compared with null, every partition would be dropped.
   if (ahead_days between 1 and 60 and kept_days between 1 and 3660) is not true then
-    raise exception 'between 1 and 60 days ahead, and kept for 1 to 3660 days';
+    raise exception 'ahead_days must be between 1 and 60, kept_days between 1 and 3660';
   end if;
   made := 0;
   dropped := 0;
-  -- One at a time: two calls would both find that a partition is missing.
+  -- Serialized: two concurrent calls would both find that a partition is missing.
   perform pg_advisory_xact_lock(hashtextextended('mail.maintain_partitions', 0));
   for cut in select * from mail.partitioned_tables() loop
-    -- Yesterday too, in case the clock is set back a little.
+    -- Includes yesterday, in case the clock is set back slightly.
     for day in select generate_series(today - 1, today + ahead_days, interval '1 day')::date loop
       continue when to_regclass(format('mail.%I', cut.name || to_char(day, '_YYYYMMDD'))) is not null;
       execute format(
@@ -576,12 +583,12 @@ $$;
 revoke execute on function mail.maintain_partitions from public;
 grant execute on function mail.maintain_partitions to postern_mail;
 
--- One step of deleting the bodies of mail that was handed over or given up. Takes the oldest partition of bodies whose day
--- ended more than `kept_hours` ago, scans the mail that is still queued, by its key, and moves the bodies of that mail out
--- of the partition: up to `rows_at_most` mails and about `bytes_at_most` in a step. `after_*` is what the previous step
--- returned, where this step continues. When the scan is complete, the partition is dropped: no row of mail.dispatch is ever
--- added for an old message. Returns no row when there is nothing to do. `dropped` is null when a reader holds the partition,
--- and the drop has to wait.
+-- One step of deleting the bodies of messages that were handed off or abandoned. Selects the oldest partition of bodies
+-- whose day ended more than `kept_hours` ago, scans the messages that are still queued, in key order, and moves their bodies
+-- out of the partition: up to `rows_at_most` messages and about `bytes_at_most` per step. `after_*` is the position that the
+-- previous step returned. This step continues there. When the scan is complete, the partition is dropped, because
+-- mail.dispatch never gets a new row for an old message. Returns no row if there is nothing to do. `dropped` is null if a
+-- reader has locked the partition and the drop has to wait.
 create function mail.drop_bodies(
   kept_hours integer, rows_at_most integer, bytes_at_most bigint, after_part text, after_shard smallint, after_message uuid)
 returns table (part text, moved integer, dropped boolean, last_shard smallint, last_message uuid)
@@ -604,9 +611,9 @@ declare
   days date[];
   day date;
 begin
-  -- `is not true` also refuses nulls.
+  -- `is not true` also rejects nulls.
   if (kept_hours between 24 and 87840 and rows_at_most > 0 and bytes_at_most > 0) is not true then
-    raise exception 'bodies are kept for 24 to 87840 hours, and a step has a size';
+    raise exception 'kept_hours must be between 24 and 87840, and a step must have a positive size';
   end if;
   perform pg_advisory_xact_lock(hashtextextended('mail.maintain_partitions', 0));
   select child.relname, inhparent = 'mail.waiting_bodies'::regclass, to_date(right(child.relname, 8), 'YYYYMMDD')
@@ -636,7 +643,7 @@ begin
       into shards, ids, dues using after_shard, after_message, rows_at_most;
     is_all := coalesce(cardinality(ids), 0) < rows_at_most;
   else
-    -- Shard by shard, in the order of the key of mail.dispatch: a day may have millions of bodies, and few are still queued.
+    -- Shard by shard, in the key order of mail.dispatch: a day can have millions of bodies, few of which are still queued.
     first_id := postern.uuid7_floor(part_day::timestamp at time zone 'UTC');
     end_id := postern.uuid7_floor((part_day + 1)::timestamp at time zone 'UTC');
     for shard_no in after_shard..1023 loop
@@ -657,11 +664,11 @@ begin
       ids := ids || found_ids;
       dues := dues || found_dues;
     end loop;
-    -- A shard that was cut short may have more.
+    -- A shard that reached the limit can have more rows.
     is_all := is_all and cardinality(ids) < rows_at_most;
   end if;
 
-  -- Queued mail whose body is here, up to the limit of bytes. `seen` is the position of the last one.
+  -- Queued messages with a body here, up to the limit of bytes. `seen` is the position of the last one.
   execute format(
     'select array_agg(shard) filter (where is_moved), array_agg(id) filter (where is_moved),
             array_agg(greatest((due at time zone ''UTC'')::date, $5)) filter (where is_moved), max(place)
@@ -692,7 +699,8 @@ begin
 
   dropped := false;
   if is_all and seen is not distinct from nullif(cardinality(ids), 0) then
-    -- Without a limit, everyone who accepts or claims mail would wait behind this lock while a reader holds the partition.
+    -- Without a timeout, all transactions that accept or claim mail would wait behind this lock while a reader holds the
+    -- partition.
     perform set_config('lock_timeout', '200ms', true);
     begin
       execute format('drop table mail.%I', part);
@@ -709,5 +717,5 @@ $$;
 revoke execute on function mail.drop_bodies from public;
 grant execute on function mail.drop_bodies to postern_mail;
 
--- So that mail can be accepted before a worker has run.
+-- Allows mail to be accepted before the first worker has run.
 select mail.maintain_partitions(14, 3660);

@@ -1,4 +1,4 @@
-/** The server refused a request, or did not answer it. `message` is a sentence for a person. */
+/** Thrown when the server rejects a request or does not respond. `message` is shown to the user. */
 export class ApiError extends Error {
   /** 0 if there was no response. */
   readonly status: number
@@ -10,7 +10,7 @@ export class ApiError extends Error {
     this.code = code
   }
 
-  /** Whether it is certain that the request changed nothing. */
+  /** Whether the request is known to have changed nothing. */
   get isCertain(): boolean {
     return this.code === 'unreachable' || (this.status >= 400 && this.status < 500)
   }
@@ -21,7 +21,7 @@ export async function apiErrorOf(response: Response): Promise<ApiError> {
   return new ApiError(
     response.status,
     error ?? 'unknown',
-    message ?? `The server returned status ${response.status} without an explanation.`,
+    message ?? `The server returned status ${response.status} and no error message.`,
   )
 }
 
@@ -30,11 +30,11 @@ const defaultTimeoutMs = 30_000
 interface TimeoutOptions {
   signal?: AbortSignal | undefined
   timeoutMs?: number | undefined
-  /** Whether the request changes something: without a response, it is unknown whether the change was made. */
+  /** Whether the request is a mutation: if there is no response, it is unknown whether the change was made. */
   isWrite?: boolean
 }
 
-/** Sends a request with a time limit. A caller that aborts through `signal` gets its own error. */
+/** Sends a request with a timeout. If the caller aborts through `signal`, the abort error is rethrown. */
 export async function withTimeout<T>(
   request: (signal: AbortSignal) => Promise<T>,
   { signal, timeoutMs = defaultTimeoutMs, isWrite = false }: TimeoutOptions = {},

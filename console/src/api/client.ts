@@ -20,7 +20,7 @@ export interface Request<Id extends OperationId> {
   body?: BodyOf<Id>
   /** The ETag that the change is based on. */
   version?: string | undefined
-  /** For POST: a repeated request, such as after a lost response, takes effect once. */
+  /** For POST: makes a retry idempotent, for example after a lost response. */
   idempotencyKey?: string
   signal?: AbortSignal
   /** For operations that take longer than the default timeout. */
@@ -36,7 +36,7 @@ export async function call<Id extends OperationId>(id: Id, request: Request<Id> 
   return (await callForVersion(id, request)).data
 }
 
-/** Like `call`, with the ETag that a following change needs. */
+/** Like `call`, but also returns the ETag for a subsequent change. */
 export function callForVersion<Id extends OperationId>(
   id: Id,
   request: Request<Id> = {},
@@ -57,14 +57,14 @@ export function preview<Id extends MutationId>(id: Id, request: Request<Id>): Pr
   return perform(id, dryRun, (response) => response.json())
 }
 
-/** The response as a stream, for exports. The timeout covers the time until the response begins. */
+/** The response as a stream, for exports. The timeout applies until the response starts. */
 export const send = <Id extends OperationId>(id: Id, request: Request<Id>): Promise<Response> =>
   perform(id, request, async (response) => response)
 
 /**
- * The timeout covers the response to its last byte and starts once there is a token: signing in may take any time. A
- * mutation whose session ended is not sent after the user has signed in again, perhaps hours later: the user is asked to
- * review it and to submit it again.
+ * The timeout covers the whole response and starts once a token is available, because signing in can take any length of
+ * time. If the session has ended, a mutation is not sent automatically after the user signs in again, which may be
+ * hours later: the user is asked to review and resubmit it.
  */
 async function perform<Id extends OperationId, T>(
   id: Id,
@@ -77,7 +77,7 @@ async function perform<Id extends OperationId, T>(
   for (let isSecond = false; ; isSecond = true) {
     const token = isOwnSession ? undefined : await getToken()
     if (isWrite && signInCount() !== signInsBefore) {
-      const message = 'Your session had ended, so nothing was changed. Review it and submit again.'
+      const message = 'Your session has expired. Nothing was changed. Review the change and submit it again.'
       throw new ApiError(401, 'signed_out', message)
     }
     const answer = await withTimeout(

@@ -1,4 +1,4 @@
-/** The id of the user whose page this is, once it is known: session.ts sets it, token.ts compares tokens with it. */
+/** The current user's id, once known. session.ts sets it, and token.ts compares tokens with it. */
 let userId: number | undefined
 
 export const currentUserId = (): number | undefined => userId

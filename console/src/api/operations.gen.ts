@@ -6,7 +6,7 @@ export interface ApiKey { id: number; project_id: number; name: string; prefix: 
 
 export interface ApiKeyWithSecret { resource: ApiKey; secret: string }
 
-export interface AuditEntry { id: number; chain: number; seq: number; at: string; actor: { id: number; email: string | null; ip: string | null; user_agent: string | null }; request_id: string; operation: string; project_id: number | null; resource_type: string; resource_id: string; reason: string | null; before: { [field: string]: unknown } | null; after: { [field: string]: unknown } | null; related: ({ resource: string; id: string | number; before: { [field: string]: unknown } | null; after: { [field: string]: unknown } | null })[]; limit_exception: { limit: string; value: number; count: number } | null; subject: { email: string | null; name: string | null } | null; prev_hash: string; hash: string }
+export interface AuditEntry { id: number; chain: number; seq: number; at: string; actor_kind: "person" | "shell" | "policy" | "service_account" | "system"; actor: { id: number; email: string | null; ip: string | null; user_agent: string | null }; request_id: string; operation: string; project_id: number | null; resource_type: string; resource_id: string; reason: string | null; before: { [field: string]: unknown } | null; after: { [field: string]: unknown } | null; related: ({ resource: string; id: string | number; before: { [field: string]: unknown } | null; after: { [field: string]: unknown } | null })[]; limit_exception: { limit: string; value: number; count: number } | null; bulk_id: string | null; subject: { email: string | null; name: string | null } | null; prev_hash: string; hash: string }
 
 export interface AuditVerification { ok: boolean; signed: boolean; rows: number; chains: number; checkpoints: number; erased: number; first_bad: { chain: number | null; seq: number | null; problem: string } | null; notes: (string)[] }
 
@@ -79,7 +79,7 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
-  /** End this session */
+  /** Sign out */
   'auth.sign-out': {
     path: {  }
     query: {  }
@@ -111,7 +111,7 @@ export interface Operations {
     answer: { data: ({ id: number; is_current: boolean; second_factor_at: string | null; ip_address: string | null; user_agent: string | null; created_at: string; expires_at: string })[] }
     hasPreview: false
   }
-  /** List the activity of your account */
+  /** List your account activity */
   'auth.list-activity': {
     path: {  }
     query: { limit?: number; cursor?: string }
@@ -119,7 +119,7 @@ export interface Operations {
     answer: { data: (Activity)[]; next_cursor: string | null }
     hasPreview: false
   }
-  /** End one of your sessions */
+  /** Revoke one of your sessions */
   'auth.end-session': {
     path: { id: string }
     query: {  }
@@ -167,7 +167,7 @@ export interface Operations {
     answer: Member
     hasPreview: false
   }
-  /** List the public keys of access tokens */
+  /** List the public keys for access tokens */
   'auth.list-signing-keys': {
     path: {  }
     query: {  }
@@ -223,7 +223,7 @@ export interface Operations {
     answer: Project
     hasPreview: true
   }
-  /** List the members of a project */
+  /** List a project's members */
   'members.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string }
@@ -263,7 +263,7 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
-  /** List the activity of a project */
+  /** List a project's activity */
   'activity.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string }
@@ -271,7 +271,7 @@ export interface Operations {
     answer: { data: (Activity)[]; next_cursor: string | null }
     hasPreview: false
   }
-  /** List the domains of a project */
+  /** List a project's domains */
   'domains.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string }
@@ -303,7 +303,7 @@ export interface Operations {
     answer: Domain
     hasPreview: true
   }
-  /** Remove a domain */
+  /** Delete a domain */
   'domains.delete': {
     path: { project_id: number; id: number }
     query: {  }
@@ -311,7 +311,7 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
-  /** Look at the DNS records of a domain now */
+  /** Check a domain's DNS records now */
   'domains.verify': {
     path: { project_id: number; id: number }
     query: {  }
@@ -319,7 +319,7 @@ export interface Operations {
     answer: Domain
     hasPreview: true
   }
-  /** Rotate the DKIM key of a domain */
+  /** Rotate a domain's DKIM key */
   'domains.rotate': {
     path: { project_id: number; id: number }
     query: {  }
@@ -327,7 +327,7 @@ export interface Operations {
     answer: RotatedDomain
     hasPreview: true
   }
-  /** List the endpoints of a project */
+  /** List a project's endpoints */
   'endpoints.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string }
@@ -359,7 +359,7 @@ export interface Operations {
     answer: Endpoint
     hasPreview: true
   }
-  /** Remove an endpoint */
+  /** Delete an endpoint */
   'endpoints.delete': {
     path: { project_id: number; id: number }
     query: {  }
@@ -367,7 +367,7 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
-  /** Rotate the secret of an endpoint */
+  /** Rotate an endpoint's secret */
   'endpoints.rotate': {
     path: { project_id: number; id: number }
     query: {  }
@@ -375,7 +375,7 @@ export interface Operations {
     answer: EndpointWithSecret
     hasPreview: true
   }
-  /** Send a test to an endpoint */
+  /** Send a test event to an endpoint */
   'endpoints.test': {
     path: { project_id: number; id: number }
     query: {  }
@@ -383,7 +383,7 @@ export interface Operations {
     answer: EndpointTest
     hasPreview: true
   }
-  /** List what was tried to deliver to an endpoint */
+  /** List an endpoint's delivery attempts */
   'endpoints.attempts': {
     path: { project_id: number; id: number }
     query: { limit?: number; cursor?: string; event_id?: string; outcome?: "delivered" | "failed" | "given_up" | "gone" }
@@ -391,7 +391,7 @@ export interface Operations {
     answer: { data: (DeliveryAttempt)[]; next_cursor: string | null }
     hasPreview: false
   }
-  /** Deliver events to an endpoint once more */
+  /** Replay events to an endpoint */
   'endpoints.replay': {
     path: { project_id: number; id: number }
     query: {  }
@@ -399,7 +399,7 @@ export interface Operations {
     answer: EndpointReplay
     hasPreview: true
   }
-  /** List the routes of a project */
+  /** List a project's routes */
   'routing.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string }
@@ -431,7 +431,7 @@ export interface Operations {
     answer: Route
     hasPreview: true
   }
-  /** Remove a route */
+  /** Delete a route */
   'routing.delete': {
     path: { project_id: number; id: number }
     query: {  }
@@ -439,7 +439,7 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
-  /** Ask the target of a forward again to confirm */
+  /** Resend the confirmation link for a forward */
   'routing.request-confirmation': {
     path: { project_id: number; id: number }
     query: {  }
@@ -447,7 +447,7 @@ export interface Operations {
     answer: Route
     hasPreview: true
   }
-  /** Tell what becomes of mail for an address */
+  /** Find the route for an address */
   'routing.match': {
     path: { project_id: number }
     query: { address: string }
@@ -455,7 +455,7 @@ export interface Operations {
     answer: RoutingMatch
     hasPreview: false
   }
-  /** List the API keys of a project */
+  /** List a project's API keys */
   'api-keys.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string }
@@ -487,7 +487,7 @@ export interface Operations {
     answer: ApiKey
     hasPreview: true
   }
-  /** Remove an API key */
+  /** Delete an API key */
   'api-keys.delete': {
     path: { project_id: number; id: number }
     query: {  }
@@ -495,7 +495,7 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
-  /** Rotate the secret of an API key */
+  /** Rotate an API key's secret */
   'api-keys.rotate': {
     path: { project_id: number; id: number }
     query: {  }
@@ -503,7 +503,7 @@ export interface Operations {
     answer: ApiKeyWithSecret
     hasPreview: true
   }
-  /** List the messages of a project */
+  /** List a project's messages */
   'messages.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string; recipient?: string; status?: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; tag?: string }
@@ -519,7 +519,7 @@ export interface Operations {
     answer: Message
     hasPreview: false
   }
-  /** List the events of a message */
+  /** List a message's events */
   'messages.events': {
     path: { project_id: number; id: string }
     query: {  }
@@ -535,7 +535,7 @@ export interface Operations {
     answer: Message
     hasPreview: true
   }
-  /** List the suppressed addresses of a project */
+  /** List a project's suppressed addresses */
   'suppressions.list': {
     path: { project_id: number }
     query: { limit?: number; cursor?: string }
@@ -543,7 +543,7 @@ export interface Operations {
     answer: { data: (Suppression)[]; next_cursor: string | null }
     hasPreview: false
   }
-  /** Delete a suppression of a project */
+  /** Delete a project's suppression */
   'suppressions.delete': {
     path: { project_id: number; address: string }
     query: {  }
@@ -551,7 +551,7 @@ export interface Operations {
     answer: Suppression
     hasPreview: true
   }
-  /** Show what a project has used of its limits */
+  /** Show a project's usage */
   'usage.show': {
     path: { project_id: number }
     query: {  }
@@ -559,7 +559,7 @@ export interface Operations {
     answer: Usage
     hasPreview: false
   }
-  /** Show the queue of a project */
+  /** Show a project's queue */
   'queue.show': {
     path: { project_id: number }
     query: {  }
@@ -567,7 +567,7 @@ export interface Operations {
     answer: ProjectQueue
     hasPreview: false
   }
-  /** Hold the mail of a project */
+  /** Hold a project's mail */
   'queue.hold': {
     path: { project_id: number }
     query: {  }
@@ -575,7 +575,7 @@ export interface Operations {
     answer: ProjectQueue
     hasPreview: true
   }
-  /** Release the mail of a project */
+  /** Release a project's mail */
   'queue.release': {
     path: { project_id: number }
     query: {  }
@@ -647,7 +647,7 @@ export interface Operations {
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
   }
-  /** Export the audit */
+  /** Export the audit log */
   'audit.export': {
     path: {  }
     query: { project_id?: number; after?: string }
@@ -655,7 +655,7 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
-  /** Verify the audit */
+  /** Verify the audit log */
   'audit.verify': {
     path: {  }
     query: { project_id?: number }
@@ -663,7 +663,7 @@ export interface Operations {
     answer: AuditVerification
     hasPreview: false
   }
-  /** Show an audit row */
+  /** Show an audit entry */
   'audit.show': {
     path: { id: number }
     query: {  }
@@ -671,7 +671,7 @@ export interface Operations {
     answer: AuditEntry
     hasPreview: false
   }
-  /** List refusals */
+  /** List denials */
   'denials.list': {
     path: {  }
     query: { limit?: number; cursor?: string; actor?: number }

@@ -31,9 +31,9 @@ export const queryClient = new QueryClient({
 })
 
 /**
- * After a mutation, everything on screen is fetched again: what else it changed (counts, the audit, a list) is not worth
- * guessing. Previews are not, because the change is made and a dry run may count as repeating it; nor are queries marked
- * `skipRefetch`.
+ * After a mutation, everything on screen is refetched, because the mutation may also have changed counts, the audit log
+ * or a list. The exceptions are previews (the change has been made, and another dry run may count as a repeated
+ * request) and queries marked `skipRefetch`.
  */
 export const refetchAll = (): Promise<void> =>
   queryClient.invalidateQueries({
@@ -43,14 +43,14 @@ export const refetchAll = (): Promise<void> =>
 declare module '@tanstack/react-query' {
   interface Register {
     queryMeta: {
-      /** Expensive, and not changed by mutations in a way that matters. */
+      /** Expensive, and not noticeably changed by mutations. */
       skipRefetch?: boolean
     }
   }
 }
 
 interface PollOptions {
-  /** For data that changes without the user. */
+  /** For data that changes in the background. */
   pollMs?: number | false
   isEnabled?: boolean
 }
@@ -78,8 +78,8 @@ export function useOne<Id extends OperationId>(
 const nameStaleMs = 300_000
 
 /**
- * Several resources of one kind, for the names that a list shows. Resources that are missing or still loading are left
- * out. Cached apart from the same resource on its own page, which mutations do change.
+ * Several resources of one kind, to look up the names in a list. Resources that are missing or still loading are
+ * omitted. They are cached separately from the query of a resource's own page, which is refetched after mutations.
  */
 export function useMany<Id extends OperationId>(id: Id, paths: PathOf<Id>[]): AnswerOf<Id>[] {
   return useQueries({
@@ -93,7 +93,7 @@ export function useMany<Id extends OperationId>(id: Id, paths: PathOf<Id>[]): An
   })
 }
 
-/** The response of a read operation. The previous response stays on screen while the next one loads. */
+/** The response to a read operation. The previous response stays on screen while the next one loads. */
 export function useAnswer<Id extends OperationId>(
   id: Id,
   { path, query }: { path?: PathOf<Id>; query?: QueryOf<Id> },
@@ -118,8 +118,8 @@ export type ListId = { [Id in OperationId]: AnswerOf<Id> extends Page<unknown> ?
 export type ItemOf<Id extends ListId> = AnswerOf<Id> extends Page<infer T> ? T : never
 
 /**
- * A page of a list. The server scans a bounded number of rows for each page, so with a rare filter a page may be empty
- * and yet not be the last: a few pages are read before the user is asked whether to continue.
+ * A page of a list. The server scans a limited number of rows per page, so with a selective filter a page can be empty
+ * without being the last one. A few pages are read before the user is asked whether to continue.
  */
 const pagesPerLoad = 5
 
@@ -144,7 +144,7 @@ export function usePage<Id extends ListId>(
   })
 }
 
-/** A complete list, page by page: for selects, and where no entry may be missing. */
+/** A complete list, page by page: for selects, and where every entry is needed. */
 export function useAll<Id extends ListId>(
   id: Id,
   path: PathOf<Id>,

@@ -41,7 +41,10 @@ export async function submitCode(code: string): Promise<void> {
   else await call('auth.verify-backup-code', { body: { code } })
 }
 
-/** Resumes the page after sign-in. A different user gets a fresh page and nothing of the previous user's. */
+/**
+ * Resumes the page after sign-in. If a different user has signed in, the page reloads, so that none of the previous
+ * user's data remains.
+ */
 export async function enter(): Promise<void> {
   const { user } = await call('auth.show-session')
   discardToken()
@@ -54,7 +57,10 @@ export async function enter(): Promise<void> {
   resumeAfterSignIn()
 }
 
-/** Tabs of one browser share the session. When it ends in one tab, the others reload, so that no data stays on screen. */
+/**
+ * All tabs of a browser share the session. When the session ends in one tab, the others reload, so that no data stays
+ * on screen.
+ */
 const tabs = new BroadcastChannel('postern-session')
 tabs.onmessage = () => window.location.reload()
 

@@ -1,6 +1,9 @@
 import { useSyncExternalStore } from 'react'
 
-/** Requests that need a session wait here until a user signs in. The page shows the sign-in form while any wait. */
+/**
+ * Requests that need a session wait here until a user signs in. The page shows the sign-in form while any request
+ * waits.
+ */
 let waiting: { signedIn: Promise<void>; resolve: () => void } | undefined
 let count = 0
 const listeners = new Set<() => void>()

@@ -3,8 +3,8 @@ import { currentUserId } from './current-user.ts'
 import { waitForSignIn } from './sign-in-gate.ts'
 
 /**
- * The access token. It is valid for ten minutes and exists only here, in memory. It is issued for the session, which is
- * a cookie that no script can read. No token is ever kept in the browser's storage.
+ * The access token. It is valid for ten minutes and is kept only in memory; tokens are never persisted in the browser.
+ * It is issued for the session, whose cookie scripts cannot read.
  */
 interface Token {
   token: string
@@ -17,7 +17,7 @@ const renewBeforeMs = 30_000
 let current: Token | undefined
 let pending: Promise<string> | undefined
 
-/** If the session has ended, waits until the user has signed in again. Forms and pages stay as they are meanwhile. */
+/** If the session has ended, waits until the user has signed in again. Forms and pages keep their state. */
 export function getToken(): Promise<string> {
   if (current && Date.parse(current.expires_at) - renewBeforeMs > Date.now()) {
     return Promise.resolve(current.token)
@@ -28,7 +28,7 @@ export function getToken(): Promise<string> {
   return pending
 }
 
-/** Drops a rejected token. A newer token stays. */
+/** Drops a rejected token. A newer token is kept. */
 export function discardToken(rejected?: string): void {
   if (rejected === undefined || current?.token === rejected) current = undefined
 }
@@ -46,7 +46,8 @@ async function requestToken(): Promise<string> {
     }
     const error = await apiErrorOf(response)
     if (error.status !== 401) throw error
-    // A session without a token: an administrator without a second factor. Signing in again would not help.
+    // The session is valid but gets no token: an administrator without two-factor authentication. Signing in again
+    // would not help.
     if (await isSignedIn()) throw new ApiError(403, error.code, error.message)
     await waitForSignIn()
   }
@@ -58,8 +59,8 @@ async function isSignedIn(): Promise<boolean> {
 }
 
 /**
- * Another user may have signed in in another tab. This page does not belong to that user, and nothing started here may
- * be done in their name: the page reloads, and requests that wait for the token never get one.
+ * Another user may have signed in in another tab. Nothing started on this page may be done on that user's behalf: the
+ * page reloads, and requests that are waiting for a token never receive one.
  */
 async function reloadIfOtherUser(token: string): Promise<void> {
   const known = currentUserId()

@@ -19,7 +19,7 @@ export function AddressField({
   isFirst?: boolean
 }) {
   const id = useId()
-  // A pasted full address is accepted, too.
+  // A pasted full address is also accepted.
   const change = (text: string) =>
     onChange(text.toLowerCase().endsWith(`@${domain}`) ? text.slice(0, -domain.length - 1) : text)
   return (

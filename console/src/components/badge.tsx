@@ -3,7 +3,7 @@ import classes from './badge.module.css'
 
 export type Tone = 'good' | 'warn' | 'bad' | 'calm'
 
-/** A state in one word. The colour only supports the word. */
+/** A state in one word. The colour only reinforces the word. */
 export function Badge({ tone = 'calm', children }: { tone?: Tone; children: ReactNode }) {
   return (
     <span className={classes.badge} data-tone={tone}>
@@ -33,7 +33,7 @@ const tones: Record<string, Tone> = {
   error: 'bad',
 }
 
-/** For statuses, outcomes and states of the API. */
+/** For the API's statuses, outcomes and states. */
 export function Status({ value }: { value: string }) {
   return <Badge tone={tones[value] ?? 'calm'}>{value.replaceAll('_', ' ')}</Badge>
 }

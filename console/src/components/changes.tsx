@@ -10,7 +10,7 @@ export interface Change {
   after?: unknown
 }
 
-/** Values before and after, field by field: in previews, in the audit, and in edit conflicts. */
+/** Values before and after, field by field, in previews, audit entries and edit conflicts. */
 export function Changes({
   changes,
   before = 'Now',
@@ -45,7 +45,9 @@ export function Changes({
             <td>
               <Value of={was} name={nameOf(field, was)} />
             </td>
-            <td>{isUnknown(was, is) ? 'not known yet' : <Value of={is} name={nameOf(field, is)} isNew />}</td>
+            <td>
+              {isUnknown(field, was, is) ? 'not known yet' : <Value of={is} name={nameOf(field, is)} isNew />}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -65,6 +67,10 @@ const labels: Record<string, string> = {
   billing_product_id: 'Billing product',
   allow_service_mta: 'Shared mail servers',
   mta_provider: 'Provider',
+  max_domains: 'Domains (maximum)',
+  max_users: 'Members (maximum)',
+  max_mails_per_day: 'Messages per day (maximum)',
+  max_mails_per_month: 'Messages per month (maximum)',
   score_offset: 'Score offset',
   allowed_ips: 'Allowed IP addresses',
   dns_records: 'DNS records',
@@ -82,7 +88,7 @@ function labelOf(field: string): string {
   return labels[field] ?? words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Names of users and plans, whose ids mean nothing to a reader. */
+/** Names of users and plans, shown instead of their ids, and short texts for nested values. */
 function useNames(changes: Change[]): (field: string, value: unknown) => string | undefined {
   const idsOf = (...fields: string[]) => {
     const values = changes.filter(({ field }) => fields.includes(field)).flatMap((c) => [c.before, c.after])
@@ -92,12 +98,15 @@ function useNames(changes: Change[]): (field: string, value: unknown) => string 
   const plans = useMany('plans.show', idsOf('plan_id', 'admin_plan_id'))
   return (field, value) => {
     if (field === 'user_id') return users.find(({ id }) => id === value)?.email
+    if (field === 'dns_records' && Array.isArray(value)) return `${value.length} records`
+    if (field === 'identity' && isIdentity(value)) return value.state
     return field.endsWith('plan_id') ? plans.find(({ id }) => id === value)?.name : undefined
   }
 }
 
-/** In a preview: a value that is only made by the real call, such as an id. */
-const isUnknown = (was: unknown, is: unknown): boolean => was === null && is === null
+/** In a preview: a value that is assigned when the change is made, such as an id or the DNS records of a new name. */
+const isUnknown = (field: string, was: unknown, is: unknown): boolean =>
+  is === null && (was === null || field === 'dns_records')
 
 function Value({ of, name, isNew = false }: { of: unknown; name: string | undefined; isNew?: boolean }) {
   const isNone = of === null || of === undefined || (Array.isArray(of) && of.length === 0)
@@ -115,6 +124,9 @@ function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   return isListOfText(value) ? value.join(', ') : JSON.stringify(value, null, 1)
 }
+
+const isIdentity = (value: unknown): value is { state: string } =>
+  typeof value === 'object' && value !== null && 'state' in value && typeof value.state === 'string'
 
 /** RFC 3339, in UTC. */
 const isTime = (value: unknown): value is string =>

@@ -1,7 +1,7 @@
 import { Button, type ButtonProps } from '@mantine/core'
 import { useState } from 'react'
 
-/** Copies a text and confirms it. */
+/** Copies text and confirms that it was copied. */
 export function Copy({
   text,
   label = 'Copy',

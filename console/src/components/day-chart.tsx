@@ -5,7 +5,7 @@ import { number } from './stat-tiles.tsx'
 
 export interface Series {
   label: string
-  /** A colour of the theme. */
+  /** A theme colour. */
   colour: string
   values: number[]
 }
@@ -14,13 +14,13 @@ const height = 180
 const foot = 18
 
 /**
- * Counts by day, oldest first, as grouped bars. Written here because a chart library is larger than the rest of the
- * console together. Screen readers get the same data as a table.
+ * Counts by day, oldest first, as grouped bars. Implemented here because a chart library is larger than the rest of
+ * the console. Screen readers get the same data as a table.
  */
 export function DayChart({ title, days, series }: { title: string; days: string[]; series: Series[] }) {
   const [at, setAt] = useState<number>()
   const id = useId()
-  // Drawn at the width of its container, so that its text has the size of all other text.
+  // Drawn at the width of its container, so that its text is the same size as other text.
   const { ref, width: available } = useElementSize<HTMLDivElement>()
   const width = Math.max(available, 1)
   const top = Math.max(1, ...series.flatMap(({ values }) => values))

@@ -18,7 +18,7 @@ export function DomainSelect<Domain extends Chosen>({
   onChange: (domain: Chosen | null) => void
 } & Omit<SelectProps, 'value' | 'onChange' | 'data'>) {
   const domains = useAll('domains.list', { project_id: projectId })
-  // Until the list has loaded, only the selected domain.
+  // Until the list has loaded, the selected domain is the only option.
   const known: Chosen[] = domains.data ?? (value ? [value] : [])
   return (
     <Select

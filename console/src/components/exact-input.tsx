@@ -1,8 +1,8 @@
 import { TextInput, type TextInputProps } from '@mantine/core'
 
 /**
- * A search field that needs a full value. Part of a value finds nothing, so the search runs on Enter or when the field
- * loses focus.
+ * A search field for a full value. Part of a value finds nothing, so the search runs on Enter or when the field loses
+ * focus.
  */
 export function ExactInput({
   value,
@@ -18,7 +18,7 @@ export function ExactInput({
   }
   return (
     <TextInput
-      // Another value in the address bar resets the field.
+      // A new value in the URL resets the field.
       key={value}
       defaultValue={value ?? ''}
       onBlur={(event) => commit(event.currentTarget.value)}

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { type ReactNode, useState } from 'react'
 
-/** The filters of a list. In a narrow window they are behind a button, so that the list is in view. */
+/** The filters of a list. In a narrow window they are hidden behind a button, so that the list stays in view. */
 export function FilterBar({
   search,
   count,

@@ -1,16 +1,16 @@
 import { Button, Menu } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-/** The actions of a resource at the head of its page: "Edit", and a menu with all others. */
+/** A resource's actions at the top of its page: "Edit", and a menu with all others. */
 export function HeadActions({
   of,
   edit,
   children,
 }: {
-  /** "project". The page of a project's endpoint has the actions of both. */
+  /** For example "project". An endpoint's page has the actions of both the endpoint and its project. */
   of: string
   edit: () => void
-  /** Items of the menu. */
+  /** The menu items. */
   children: ReactNode
 }) {
   return (

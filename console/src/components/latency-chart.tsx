@@ -13,7 +13,7 @@ const outcomes: Record<Outcome, { label: string; colour: string; mark: string }>
     mark: 'M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0',
   },
   failed: { label: 'Failed', colour: '--postern-bounced', mark: 'M0,-5L5,0L0,5L-5,0Z' },
-  given_up: { label: 'Given up', colour: '--postern-complained', mark: 'M-4,-4H4V4H-4Z' },
+  given_up: { label: 'Gave up', colour: '--postern-complained', mark: 'M-4,-4H4V4H-4Z' },
   gone: { label: 'Gone', colour: '--postern-complained', mark: 'M0,-5L5,4H-5Z' },
 }
 
@@ -28,7 +28,7 @@ const foot = 8
 export function LatencyChart({ title, attempts }: { title: string; attempts: DeliveryAttempt[] }) {
   const [at, setAt] = useState<number>()
   const id = useId()
-  // An event that was given up without an attempt has no latency.
+  // An event that was abandoned without an attempt has no latency.
   const tried = attempts.filter(({ attempt }) => attempt > 0).toReversed()
   const powers = decades(tried.map(({ latency_ms }) => latency_ms))
   const [lowest = 0, highest = 1] = [powers[0], powers.at(-1)]

@@ -5,7 +5,7 @@ import type { Page } from '../api/queries.ts'
 import classes from './list.module.css'
 import { QueryState } from './states.tsx'
 
-/** Identified by its id or, without one, by its address. */
+/** A row is identified by its id or, if it has none, by its address. */
 type Row = { id: number | string } | { address: string }
 
 export interface Column<T> {
@@ -19,7 +19,7 @@ export interface Column<T> {
 
 /**
  * A page of a list. Arrow keys, or j and k, move from row to row; Enter opens. The caller keeps the page cursor in the
- * address bar.
+ * URL.
  */
 export function List<T extends Row>({
   label,
@@ -39,14 +39,14 @@ export function List<T extends Row>({
   empty: ReactNode
   cursor: string | undefined
   setCursor: (cursor: string | undefined) => void
-  /** The first column holds sentences instead of names, and is not bold. */
+  /** The first column contains sentences instead of names, and is not bold. */
   isProse?: boolean
 }) {
   const body = useRef<HTMLTableSectionElement>(null)
   const move = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
     if (!step || event.metaKey || event.ctrlKey || event.altKey) return
-    // Keys pressed in a row's menu bubble here, too, though the menu is rendered elsewhere.
+    // Keys pressed in a row's menu also bubble here, although the menu is rendered elsewhere.
     if (!body.current?.contains(event.target as Node)) return
     const links = [
       ...(body.current?.querySelectorAll<HTMLElement>(
@@ -100,7 +100,7 @@ export function List<T extends Row>({
             empty
           ) : (
             <Text c="dimmed" ta="center" py="xl">
-              No matches so far. More rows are left to search.
+              No matches so far. There are more rows to search.
             </Text>
           )}
           <Group justify="flex-end" mt="sm">

@@ -50,7 +50,7 @@ function Aside({ children }: { children: ReactNode }) {
 /** The titles on the page, by heading level. */
 const titles = new Map<number, string>()
 
-/** The window title is the section, then its page: browser tabs show only the beginning. */
+/** The window title names the section first and then its page, because browser tabs show only the beginning. */
 function useWindowTitle(order: 1 | 2, title: string): void {
   useEffect(() => {
     titles.set(order, title)

@@ -3,7 +3,9 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
 import { useAnswer, useOne } from '../api/queries.ts'
 
-/** Filters a list by project, found by part of its name; 0 selects what belongs to no project. */
+/**
+ * Filters a list by project. The project is searched by part of its name; 0 selects entries that belong to no project.
+ */
 export function ProjectSelect({
   value,
   onChange,
@@ -32,7 +34,7 @@ export function ProjectSelect({
         // Names are not unique.
         ...[...names].map(([id, name]) => ({ value: String(id), label: `${name} (${id})` })),
       ]}
-      // The server has filtered already.
+      // The server has already filtered.
       filter={({ options }) => options}
       nothingFoundMessage="No matching projects"
       searchable

@@ -18,7 +18,7 @@ export function RelativeTime({ at, never = 'never' }: { at: string | null; never
   )
 }
 
-/** The exact time in the viewer's time zone. The tooltip has UTC, which means the same to every operator. */
+/** The exact time in the viewer's time zone. The tooltip shows UTC, which is the same for every operator. */
 export function ExactTime({ at }: { at: string }) {
   return (
     <time dateTime={at} title={utcTime(at)}>
@@ -29,7 +29,7 @@ export function ExactTime({ at }: { at: string }) {
 
 export const utcTime = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`
 
-// Sweden's notation is that of ISO 8601: 2026-11-14 09:30:00.
+// The Swedish locale formats dates as in ISO 8601: 2026-11-14 09:30:00.
 const local = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' })
 const zone = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' })
 

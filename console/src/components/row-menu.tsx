@@ -6,7 +6,7 @@ export interface RowAct {
   isDangerous?: boolean
 }
 
-/** The actions on a row without a page of its own. */
+/** The actions for a row that has no page of its own. */
 export function RowMenu({ of, acts }: { of: string; acts: RowAct[] }) {
   return (
     <Menu position="bottom-end" transitionProps={{ duration: 0 }}>

@@ -3,7 +3,7 @@ import { useHotkeys } from '@mantine/hooks'
 import { useLayoutEffect, useRef, useState } from 'react'
 import { isDialogOpen } from './is-dialog-open.ts'
 
-/** The search field of a list; the caller keeps its value in the address bar. Focused on load; `/` focuses it again. */
+/** The search field of a list; the caller keeps its value in the URL. Focused on load; `/` focuses it again. */
 export function SearchField({
   value,
   onChange,
@@ -13,9 +13,9 @@ export function SearchField({
   'value' | 'onChange'
 >) {
   const field = useRef<HTMLInputElement>(null)
-  // The address bar lags behind the keys: while the user types, the typed text counts.
+  // The URL is updated with a delay, so the typed text takes precedence while the user is typing.
   const [typed, setTyped] = useState<string>()
-  // A page renders a moment after navigation. By then the palette may be open again.
+  // A page renders a moment after navigation, and the palette may already be open again.
   useLayoutEffect(() => {
     if (!isDialogOpen()) field.current?.focus()
   }, [])

@@ -5,14 +5,14 @@ import { ApiError } from '../api/api-error.ts'
 import { To } from './link.tsx'
 import classes from './states.module.css'
 
-/** Renders the data of a query. Shows that it loads, failed, or is out of date. */
+/** Renders a query's data, or shows that the query is loading, has failed or is out of date. */
 export function QueryState<T>({
   query,
   rows = 4,
   children,
 }: {
   query: UseQueryResult<T>
-  /** How much space the data will take, so that the page does not jump. */
+  /** How much space to reserve, so that the page does not jump. */
   rows?: number
   children: (data: T) => ReactNode
 }) {

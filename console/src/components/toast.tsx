@@ -3,7 +3,10 @@ import classes from './toast.module.css'
 
 const ToastContext = createContext<(text: string) => void>(() => undefined)
 
-/** `toast('Project locked')`: a line at the edge of the page that disappears on its own and is read out. */
+/**
+ * `toast('Project locked')`: a line at the edge of the page that disappears automatically and is read by screen
+ * readers.
+ */
 export const useToast = () => useContext(ToastContext)
 
 const shownMs = 4000

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { User } from '../api/operations.gen.ts'
 import { useAnswer, useOne } from '../api/queries.ts'
 
-/** A user, found by part of the address or name. */
+/** Selects a user by part of the address or name. */
 export function UserSelect({
   label,
   description,
@@ -17,7 +17,7 @@ export function UserSelect({
   description?: string
   value: number | null
   onChange: (id: number | null) => void
-  /** Filters the audit: may be empty, and offers the command line as an actor. */
+  /** For the audit log's filter: may be empty, and offers the command line as an actor. */
   isFilter?: boolean
   w?: number
 }) {
@@ -41,7 +41,7 @@ export function UserSelect({
         ...(isFilter ? [{ value: '0', label: 'Command line' }] : []),
         ...[...users.values()].map((user) => ({ value: String(user.id), label: labelOf(user) })),
       ]}
-      // The server has filtered already.
+      // The server has already filtered.
       filter={({ options }) => options}
       nothingFoundMessage="No matching users"
       searchable

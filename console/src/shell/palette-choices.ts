@@ -14,15 +14,15 @@ export interface Choice {
   key: string
   group: string
   label: string
-  /** Distinguishes it from others of the same name. */
+  /** Distinguishes it from others with the same name. */
   note?: string
   select: () => void
 }
 
-/** Longer than the pause between two letters of a word, short enough to feel immediate. */
+/** Longer than the pause between two keystrokes, short enough to feel immediate. */
 const debounceMs = 60
 
-/** Choices for the typed text: commands at once, search results of the server a moment later. */
+/** Choices for the typed text: commands immediately, search results from the server a moment later. */
 export function useChoices(typed: string) {
   const q = typed.trim().toLowerCase()
   const [searched] = useDebouncedValue(q, debounceMs)
@@ -32,7 +32,7 @@ export function useChoices(typed: string) {
 
   const isCurrent = searched === q && !query.isPlaceholderData
   const found = q === '' ? [] : (query.data?.data ?? [])
-  // Until its own results arrive, the last results are shown as far as they match.
+  // Until new results arrive, the previous results that still match are shown.
   const matching = isCurrent ? found : found.filter(({ label }) => label.toLowerCase().includes(q))
   const words = q.split(/\s+/)
   return {
@@ -47,7 +47,7 @@ export function useChoices(typed: string) {
 
 type Go = (path: string, search?: Record<string, string>) => void
 
-/** Paths are built here, so the router cannot check their type. */
+/** Paths are built at run time, so the router cannot check their type. */
 function useGo(): Go {
   const navigate = useNavigate()
   return (path, search = {}) => void navigate({ to: path, search: search as never })

@@ -4,9 +4,9 @@ import { type Choice, useChoices } from './palette-choices.ts'
 import classes from './palette-dialog.module.css'
 
 /**
- * The command palette: a combobox whose list is always open (WAI-ARIA Authoring Practices, "Combobox"). The focus stays
- * in the field; arrow keys move the selection, Enter selects, Escape closes. `typed` belongs to the caller, which
- * collects what is typed before the field has the focus.
+ * The command palette: a combobox whose list is always open (WAI-ARIA Authoring Practices, "Combobox"). The focus
+ * stays in the field; arrow keys move the selection, Enter selects, Escape closes. `typed` belongs to the caller,
+ * which collects text that is typed before the field has the focus.
  */
 export function PaletteDialog({
   typed,
@@ -18,7 +18,7 @@ export function PaletteDialog({
   close: () => void
 }) {
   const id = useId()
-  // By key: the list changes while results arrive, and the selection stays.
+  // By key, so that the selection is kept when the list changes as results arrive.
   const [activeKey, setActiveKey] = useState<string>()
   const { choices, isSearching, failure } = useChoices(typed)
   const index = Math.max(
@@ -80,7 +80,7 @@ export function PaletteDialog({
         maxLength={100}
         autoComplete="off"
         spellCheck={false}
-        // On mount, before the dialog's focus trap does it.
+        // Focuses the field on mount, before the dialog's focus trap does.
         autoFocus
         data-autofocus
         role="combobox"

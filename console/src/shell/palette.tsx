@@ -8,19 +8,19 @@ const PaletteDialog = lazy(() => load().then((module) => ({ default: module.Pale
 /** Preloaded after the page itself. */
 const preloadDelayMs = 1000
 
-/** Opened by ⌘K or Ctrl-K, from within fields as well. */
+/** Opened with ⌘K or Ctrl-K, even while a field has the focus. */
 export function usePalette() {
   const [isOpen, setIsOpen] = useState(false)
   const open = () => setIsOpen(true)
   const close = () => setIsOpen(false)
   const toggle = () => {
     if (isOpen) close()
-    // An open dialog may hold an unfinished change.
+    // An open dialog may contain an unfinished change.
     else if (!isDialogOpen()) open()
   }
   useHotkeys([['mod+K', toggle]], [])
   useEffect(() => {
-    // If this fails, opening the palette tries again.
+    // If this fails, the palette is loaded again when it is opened.
     const timer = setTimeout(() => void load().catch(() => undefined), preloadDelayMs)
     return () => clearTimeout(timer)
   }, [])
@@ -41,7 +41,7 @@ function OpenPalette({ close }: { close: () => void }) {
   )
 }
 
-/** Collects the keys that are pressed after the palette was opened and before its field has the focus. */
+/** Collects the keys that are pressed after the palette is opened and before its field has the focus. */
 function useEarlyKeys(setTyped: (update: (text: string) => string) => void, close: () => void): void {
   useLayoutEffect(() => {
     const collect = (event: KeyboardEvent) => {

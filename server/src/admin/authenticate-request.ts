@@ -15,13 +15,13 @@ import type { HttpServer } from '../platform/http/server.ts'
 import { isDryRun } from './preview.ts'
 
 /**
- * Authenticates every request to the administrative plane, unknown paths included: a caller who is not an
- * administrator does not learn which paths exist.
+ * Authenticates every request to the administrative plane, including unknown paths: only administrators learn which
+ * paths exist.
  *
- * A body can take long to arrive, and the caller may lose the role meanwhile: if authentication is older than
- * `reauthenticateAfterMs`, it is repeated before the handler runs.
+ * A body can take a long time to arrive, and the caller may lose the role in the meantime. If authentication is older
+ * than `reauthenticateAfterMs`, it is repeated before the handler runs.
  *
- * Refusals come in this order: 429 per address, 403 for the shape of an API key, 401, 403 for the role, 429 per user.
+ * Checks in order: 429 per address, 403 for an API key, 401, 403 for the role, 429 per user.
  */
 export interface AuthenticateDeps {
   authenticate: Authenticate
@@ -76,7 +76,7 @@ export function authenticateRequests(
 
 const changing = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Refused because of the role, or a mutation refused by a rule. */
+/** Whether the request was rejected because of the role, or was a mutation rejected by a rule. */
 function isDenial(request: FastifyRequest, error: unknown): error is PosternError {
   if (request.user === null || !(error instanceof PosternError)) return false
   const status = statusOf[error.code]

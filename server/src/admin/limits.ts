@@ -1,13 +1,13 @@
 import { beyond, type Caps, type LimitException } from '../core/control/caps/caps.ts'
 
-/** What a preview says of a limit that is gone past. */
+/** The warning in the preview of a change that exceeds a limit. */
 export const limitWarnings = (exception: LimitException | null): string[] =>
   exception
     ? [
-        `This goes past the limit ${exception.limit}: number ${exception.count}, ${exception.value} allowed. A reason is needed.`,
+        `This exceeds the limit ${exception.limit}: ${exception.count} of ${exception.value}. A reason is required.`,
       ]
     : []
 
-/** DKIM keys that the project has made today, the new one included; null: none was made. */
+/** The number of DKIM keys that the project created today, including the new one, or null if none was created. */
 export const dkimKeysBeyond = (caps: Caps, keysToday: number | null): LimitException | null =>
   beyond('max_dkim_keys_per_day', caps.max_dkim_keys_per_day, keysToday ?? 0)

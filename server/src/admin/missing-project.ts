@@ -3,8 +3,8 @@ import type { Db } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
 
 /**
- * Names the missing project instead of the resource inside it. Operations look up a resource by project and id in one
- * query, so only a 404 costs the second look-up. Administrators may know which projects exist.
+ * Names the missing project in the error instead of the resource inside it. Operations look up a resource by project
+ * and id in one query, so only a 404 costs the second lookup. Administrators may know which projects exist.
  */
 export async function namingMissingProject<Result>(
   db: Db,

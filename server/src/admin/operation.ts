@@ -12,11 +12,12 @@ import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 
 /**
- * The two shapes of administrative operations: mutations and queries. An operation declares what it is and what it
- * does; pipeline.ts does what all of them share (authorisation, order of refusals, versions, idempotency, dry run,
+ * The two kinds of administrative operations: mutations and queries. An operation declares its schema and its logic;
+ * pipeline.ts implements the common parts (authorisation, order of checks, versions, idempotency, dry run,
  * transaction, reason, audit row).
  *
- * The kind of a mutation decides its HTTP behaviour (platform/http/kinds.ts); reason.ts decides when it needs a reason.
+ * A mutation's kind determines its HTTP behaviour (platform/http/kinds.ts); reason.ts determines when it needs a
+ * reason.
  */
 export interface AdminDeps {
   db: Db
@@ -27,26 +28,26 @@ export interface AdminDeps {
   endpoints: EndpointDeps
   endpointCommands: EndpointCommandDeps
   caps: Caps
-  /** What the audit log's checkpoints are verified against. */
+  /** Verifies the checkpoints of the audit log. */
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined; isFileFirst?: boolean }
 }
 
-/** Only a dry run needs these. Sentences that cost a query are functions, which only a dry run calls. */
+/** Needed only for a dry run. A sentence that needs a query is a function that is called only for a dry run. */
 export type Sentences = readonly string[] | (() => Promise<readonly string[]>)
 
-/** An edit that changes nothing: no version moves, no audit row is written. */
+/** An edit that changes no field: the version stays the same and no audit row is written. */
 export const unchanged = Symbol('unchanged')
 
 export interface Audited {
-  /** The project in whose chain the row goes; null for what belongs to none. */
+  /** The project whose chain the row is added to, or null for resources outside projects. */
   projectId: number | null
-  /** As stored, without secrets, and without the personal data that `subject` holds. */
+  /** The stored state, without secrets and without the personal data in `subject`. */
   change: Change
   /** Other resources that changed. */
   related?: Change[]
   /** The limit that was exceeded. Requires a reason. */
   limitException?: LimitException | null
-  /** The person concerned, stored beside the chain and erasable. */
+  /** The affected person, stored outside the chain so that it can be erased. */
   subject?: { email: string; name: string | null }
 }
 
@@ -56,20 +57,22 @@ export interface MutationResult<Answer> {
   effects: Sentences
   warnings: Sentences
   answer: Answer
-  /** The resource as the wire shows it, where the audit records other fields: the preview lists changes of these. */
+  /**
+   * The resource as the API returns it, if the audit records different fields. The preview compares the API's fields.
+   */
   views?: { before: object | null; after: object | null }
-  /** Of the resource as it is now; null when it is gone. */
+  /** The current version of the resource; null if it was deleted. */
   version: number | null
-  /** The path of the created resource, or of the one that a secret belongs to. */
+  /** The path of the created resource, or of the resource that a secret belongs to. */
   location?: string
-  /** The wire names of the fields that changed, where a changed field may require a reason (reason.ts). */
+  /** API names of the changed fields, if a changed field may require a reason (reason.ts). */
   changedFields?: readonly string[]
 }
 
 interface Described {
   /** Noun first: `endpoints.rotate`. */
   id: string
-  /** Below /v1, in Fastify's spelling: `/admin/projects/:project_id`. */
+  /** Relative to /v1, in Fastify's syntax: `/admin/projects/:project_id`. */
   path: string
   summary: string
   description: string
@@ -87,7 +90,7 @@ export interface MutationCall<Params, Body, Target, Preloaded> {
   params: Params
   body: Body
   target: Target
-  /** What `preload` read. */
+  /** The result of `preload`. */
   preloaded: Preloaded
   reason: string | null
 }
@@ -100,34 +103,37 @@ export interface Mutation<
   Preloaded = unknown,
 > extends Described {
   kind: Kind
-  /** Overrides the kind's method: a complete replacement is a PUT, a deletion by the worker a DELETE. */
+  /** Overrides the method of the kind: PUT for a complete replacement, DELETE for a deletion by the worker. */
   method?: 'PUT' | 'DELETE'
   params: TObject<Params>
   /** The fields of the body; `reason` is added to every body. */
   body: Body
   example: Record<string, unknown>
-  /** Overrides the ordinary body limit. */
+  /** Overrides the default body limit. */
   bodyLimitBytes?: number
-  /** Absent: the answer is empty. */
+  /** If absent, the response has no body. */
   answer?: Answer
-  /** The answer has no version, so it has no ETag. */
+  /** The response has no version and therefore no ETag. */
   hasVersion?: false
-  /** A body that lacks fields is `incomplete_configuration`, naming them. */
+  /** A body with missing fields is rejected with `incomplete_configuration`, which names them. */
   isCompleteConfiguration?: true
-  /** The answer contains a secret, which is returned once; a replayed answer does not contain it. */
+  /** The response contains a secret, which is returned once; a replayed response does not contain it. */
   revealsSecret?: true
-  /** It may generate a DKIM key, which is slow: the pair is generated before any lock (core/control/domains/dkim-key-pool.ts). */
+  /**
+   * The operation may generate a DKIM key, which is slow: the key pair is generated before any lock
+   * (core/control/domains/dkim-key-pool.ts).
+   */
   makesDkimKey?: true
-  /** The error codes of its own rules, besides those of its kind. For the OpenAPI document. */
+  /** The operation's error codes in addition to those of its kind, for the OpenAPI document. */
   refusals?: readonly ErrorCode[]
   /**
-   * Reads from the mail side before the transaction begins: mail may be in another database, and no transaction waits
-   * for another database. It does not check whether the project exists and refuses no request.
+   * Reads from the mail side before the transaction begins: mail may be in another database, and a transaction never
+   * waits for another database. Does not check whether the project exists, and never rejects a request.
    */
   preload?(mail: ReadTx, params: Static<TObject<Params>>, body: Static<TObject<Body>>): Promise<Preloaded>
-  /** Only a dry run preloads. `preloaded` is undefined otherwise, and when the mail side is unavailable. */
+  /** Preload only for a dry run. Otherwise, and when the mail side is unavailable, `preloaded` is undefined. */
   preloadFor?: 'preview'
-  /** Locks and returns the resource acted upon, or throws 404; the first check of all. For a create: the parent. */
+  /** Locks and returns the resource, or throws 404. This check comes first. For a create: the parent. */
   target(tx: Tx, params: Static<TObject<Params>>, preloaded: NoInfer<Preloaded>): Promise<Target>
   run(
     call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Preloaded>>,
@@ -147,14 +153,14 @@ export interface Query<
   Answer extends TSchema = TSchema,
 > extends Described {
   params: TObject<Params>
-  /** Query parameters; others are refused. */
+  /** Query parameters; unknown parameters are rejected. */
   query: Parameters
   answer: Answer
-  /** Absent: JSON. */
+  /** If absent, JSON. */
   contentType?: string
-  /** No HEAD route, where HEAD would do all the work of a GET. */
+  /** The operation has no HEAD route, because HEAD would do all the work of a GET. */
   hasHead?: false
-  /** The answer is one resource, with its version in the ETag. */
+  /** The response is one resource, with its version in the ETag. */
   hasVersion?: true
   run(
     call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>>,

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { compile, sourceFolder } from '../testing/harness/compiler.ts'
 
 /**
- * What must not compile. The compiler itself is asked, about operations that are right but for one thing, so
- * that each is refused for that one and not for a slip of the test.
+ * Operations that must not compile. Each is valid except for one fault, so that the compiler rejects it because of
+ * that fault and not because of a mistake in the test.
  */
 const parts = {
   kind: `kind: 'edit',`,
@@ -33,7 +33,7 @@ const description = {
 }
 `
 
-/** An operation in full, with some of its parts put otherwise. */
+/** A complete operation, with some parts replaced. */
 function operation(changes: Partial<typeof parts> = {}): string {
   const { target, kind, audit, effects, warnings, answer, version } = { ...parts, ...changes }
   return `${imports}
@@ -60,10 +60,10 @@ export const aQuery = adminQuery({
 `
 
 const right: Record<string, string> = {
-  'an operation that tells all it must': operation(),
+  'a complete operation': operation(),
   'an operation that changed nothing': operation({ audit: 'audit: unchanged,' }),
-  'lines that cost a query': operation({ effects: `effects: async () => ['One.'],` }),
-  'a create of something below what has no version': operation({
+  'sentences that need a query': operation({ effects: `effects: async () => ['One.'],` }),
+  'a create below a parent without a version': operation({
     kind: `kind: 'create',`,
     target: 'target: async () => null,',
   }),
@@ -78,11 +78,14 @@ const wrong: Record<string, [text: string, complaint: RegExp]> = {
     operation({ audit: `...(Math.random() < 0.5 ? { ${parts.audit} } : {}),` }),
     /'audit'/,
   ],
-  'an audit row in nobody knows which chain': [
+  'an audit row without a chain': [
     operation({ audit: parts.audit.replace('projectId: null, ', '') }),
     /'projectId' is missing/,
   ],
-  'an audit row of no change': [operation({ audit: 'audit: { projectId: null },' }), /'change' is missing/],
+  'an audit row without a change': [
+    operation({ audit: 'audit: { projectId: null },' }),
+    /'change' is missing/,
+  ],
   'an audit row without the state before': [
     operation({ audit: parts.audit.replace('before: null, ', '') }),
     /'before' is missing/,
@@ -92,7 +95,10 @@ const wrong: Record<string, [text: string, complaint: RegExp]> = {
   'an operation without an answer': [operation({ answer: '' }), /'answer' is missing/],
   'an answer of another shape': [operation({ answer: `answer: { id: 'one' },` }), /'string'/],
   'an operation without a version': [operation({ version: '' }), /'version' is missing/],
-  'an edit of what has no version': [operation({ target: 'target: async () => ({ id: 1 }),' }), /'version'/],
+  'an edit of a resource without a version': [
+    operation({ target: 'target: async () => ({ id: 1 }),' }),
+    /'version'/,
+  ],
   'a query that writes': [query('write'), /ReadTx/],
 }
 
@@ -106,11 +112,11 @@ const complaints = await compile(new Map(cases.map(({ file, text }) => [file, te
 describe('the compiler', () => {
   for (const { what, file, complaint } of cases) {
     const said = complaints.get(file) ?? assert.fail()
-    if (complaint) test(`refuses ${what}`, () => assert.match(said, complaint))
+    if (complaint) test(`rejects ${what}`, () => assert.match(said, complaint))
     else test(`accepts ${what}`, () => assert.equal(said, ''))
   }
 
-  test('complains about nothing else', () => {
+  test('reports nothing else', () => {
     assert.deepEqual([...complaints.keys()].sort(), cases.map(({ file }) => file).sort())
   })
 })

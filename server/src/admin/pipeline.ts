@@ -13,11 +13,11 @@ import { reasonOf, requireReasonBeforeRun, requireReasonForResult } from './reas
 import { honoursIfMatch, methodOf } from './schema.ts'
 
 /**
- * Runs an administrative mutation, from its validated input to its answer, in one transaction.
+ * Runs an administrative mutation, from its validated input to its response, in one transaction.
  *
- * Refusals come in this order: the resource does not exist (404), the request was answered before (idempotency),
- * the version differs from If-Match (412), the rules (409, 422). A refused request writes nothing; a committed one
- * has its audit row.
+ * Checks in order: the resource does not exist (404), a stored response exists (idempotency), the version differs
+ * from If-Match (412), the rules of the operation (409, 422). A rejected request writes nothing; a committed one has
+ * an audit row.
  */
 export interface MutationRequest {
   actor: Actor
@@ -58,7 +58,7 @@ export async function perform(
       endpoints,
       endpointCommands,
       caps,
-      actorId: request.actor.userId,
+      actorId: request.actor.id,
       requestId: request.requestId,
       params,
       body,
@@ -103,7 +103,7 @@ async function preloadOf(
   try {
     return await mailDbFor(params['project_id'] as number).read((mail) => preload(mail, params, body))
   } catch (error) {
-    // The operation works without it; only the preview says less.
+    // The operation works without the data, but the preview has less detail.
     const isUnavailable = error instanceof PosternError && error.code === 'unavailable'
     if (preloadFor === 'preview' && isUnavailable) return undefined
     throw error
@@ -116,7 +116,7 @@ function idempotentRequest(
 ): IdempotentRequest | undefined {
   if (idempotencyKey === undefined) return undefined
   return new IdempotentRequest(
-    { actor: `admin:${actor.userId}`, projectId: null, operation: id, key: idempotencyKey },
+    { actor: `admin:${actor.id}`, projectId: null, operation: id, key: idempotencyKey },
     { params, body },
   )
 }

@@ -4,9 +4,9 @@ import { type Audited, type Mutation, type MutationResult, type Sentences, uncha
 import { needsReason } from './reason.ts'
 
 /**
- * The dry run, `?dry_run=true`. The pipeline runs the operation's own code in a transaction and rolls it back; the
- * answer is a preview of the changes. It writes no job, audit row or idempotency row, reveals no secret, calls no
- * provider, and reports a missing reason instead of refusing it.
+ * The dry run, `?dry_run=true`. The pipeline runs the operation in a transaction and rolls it back; the response is a
+ * preview of the changes. A dry run writes no job, audit row or idempotency row, reveals no secret, calls no
+ * provider, and reports that a reason is missing instead of rejecting the request.
  */
 export const DryRun = Type.Object(
   {
@@ -22,7 +22,7 @@ export const isDryRun = (query: unknown): boolean => (query as { dry_run?: boole
 export const Preview = Type.Object(
   {
     operation: Type.String(),
-    reason_required: Type.Boolean({ description: 'Whether the request is refused without a `reason`.' }),
+    reason_required: Type.Boolean({ description: 'Whether a `reason` is required.' }),
     changes: Type.Array(
       Type.Object(
         {
@@ -32,7 +32,7 @@ export const Preview = Type.Object(
           }),
           field: Type.String(),
           before: Type.Unknown(),
-          after: Type.Unknown({ description: 'Null also for values that are only known after the change.' }),
+          after: Type.Unknown({ description: 'Also null for values that are known only after the change.' }),
         },
         { additionalProperties: false },
       ),
@@ -61,10 +61,10 @@ export async function previewOf(
 const sentencesOf = (sentences: Sentences): Promise<readonly string[]> =>
   typeof sentences === 'function' ? sentences() : Promise.resolve(sentences)
 
-/** Values that are only assigned when the change is made: random values, and records made of them. */
+/** Values that are assigned when the change is made: random values, and records derived from them. */
 const unknowable = new Set(['secret_hint', 'prefix', 'dns_records', 'next_check_at'])
 
-/** Identity and times of a resource are not configuration. */
+/** Ids and timestamps of a resource are not configuration. */
 const bookkeeping = new Set(['id', 'project_id', 'created_at', 'updated_at'])
 
 function changesOf(
@@ -99,7 +99,7 @@ const withoutBookkeeping = (view: object | null): object | null =>
 
 function knowable(field: string, value: unknown): unknown {
   if (unknowable.has(field)) return null
-  // A domain's identity is numbered, and its selector drawn, when the change is made.
+  // The id and the selector of a domain's identity are assigned when the change is made.
   if (field === 'identity' && value !== null) return { ...(value as object), id: null, selector: null }
   return value
 }

@@ -5,21 +5,22 @@ import { PosternError } from '../platform/errors.ts'
 import { type Mutation, type MutationResult, unchanged } from './operation.ts'
 
 /**
- * The audit reason: a field of every administrative mutation, recorded whenever it is given. This file decides which
- * mutations are refused without one:
+ * The audit reason: a field of every administrative mutation, recorded whenever it is present. This file determines
+ * which mutations are rejected without a reason:
  *
  *   always           every rotation and deletion, and the operations of `reasonedOperations`
- *   by changed field the fields of `reasonedFields`, when their value changes
+ *   by changed field the fields of `reasonedFields`, if their value changes
  *   by limit         a mutation that exceeds a limit that applies to customers
  *
- * A dry run is never refused for a missing reason: its answer says whether one is required.
+ * A dry run is never rejected for a missing reason: its response says whether one is required.
  */
 export const Reason = Type.String({
-  description: 'Why the change is made, for the audit log: one line of 1 to 500 characters after trimming.',
-  examples: ['Asked for by the customer, ticket 4711'],
+  description:
+    'The reason for the change, for the audit log: one line of 1 to 500 characters after trimming.',
+  examples: ['Requested by the customer, ticket 4711'],
 })
 
-/** The same as the OpenAPI document shows it: the length is checked after trimming, by `reasonOf`. */
+/** The same field for the OpenAPI document. The length is checked after trimming, by `reasonOf`. */
 const DocumentedReason = { ...Reason, minLength: 1, maxLength: 500 }
 
 const reasonedOperations: ReadonlySet<string> = new Set([
@@ -49,8 +50,8 @@ export const alwaysNeedsReason = ({ id, kind }: Pick<Mutation, 'id' | 'kind'>): 
   kind === 'rotate' || kind === 'delete' || reasonedOperations.has(id)
 
 /**
- * The body as it is documented. A dry run may omit a required reason, and without one the refusal is `reason_required`
- * instead of `validation_failed`; so the schema that is checked accepts a body without it.
+ * The documented body. A dry run may omit a required reason, and a missing reason is rejected with `reason_required`
+ * instead of `validation_failed`, so the validated schema accepts a body without it.
  */
 export function documentedBody(operation: Mutation): TObject {
   const { body, example } = operation
@@ -60,23 +61,24 @@ export function documentedBody(operation: Mutation): TObject {
   )
 }
 
-/** Before `run`: what `run` would find is not revealed to a request that is refused anyway. */
+/** Called before `run`, because a request that is rejected anyway must not reveal what `run` would find. */
 export function requireReasonBeforeRun(operation: Mutation, reason: string | null): void {
   if (reason === null && alwaysNeedsReason(operation)) throw reasonRequired()
 }
 
-/** After `run`, in its transaction: only `run` knows what changed. */
+/** Called after `run`, in its transaction, because only `run` knows what changed. */
 export function requireReasonForResult(
   operation: Mutation,
   result: MutationResult<unknown>,
   reason: string | null,
 ): void {
   if (reason !== null) return
-  // Fields come first: a reason is required for them whether a limit is exceeded or not.
+  // Fields are checked first: they require a reason whether or not a limit is exceeded.
   const fields = changedReasonedFields(operation, result)
   if (fields.length > 0) throw reasonRequired(fields)
   const exception = limitExceptionOf(result)
-  if (exception) throw limitExceeded(exception, 'An administrator can exceed the limit by giving a "reason".')
+  if (exception)
+    throw limitExceeded(exception, 'An administrator can exceed the limit by providing a "reason".')
 }
 
 export const needsReason = (operation: Mutation, result: MutationResult<unknown>): boolean =>

@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** Registers the operations as routes: HTTP request to `run`, result to HTTP response. */
+/** Registers the operations as routes. Converts HTTP requests to calls to `run`, and results to HTTP responses. */
 export function registerOperations(
   plane: HttpServer,
   operations: readonly (Mutation | Query)[],
@@ -107,5 +107,5 @@ async function answerQuery(
 
 function actorOf({ user, ip, headers }: FastifyRequest): Actor {
   if (user === null) throw new Error('an operation was reached without authentication')
-  return { userId: user.id, email: user.email, ip, userAgent: headers['user-agent'] ?? null }
+  return { kind: 'person', id: user.id, email: user.email, ip, userAgent: headers['user-agent'] ?? null }
 }

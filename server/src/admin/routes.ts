@@ -38,7 +38,7 @@ import { cancelMessageOperation } from './messages/cancel-message.ts'
 import { listMessageEventsQuery } from './messages/list-message-events.ts'
 import { listMessagesQuery } from './messages/list-messages.ts'
 import { showMessageQuery } from './messages/show-message.ts'
-import type { AdminDeps } from './operation.ts'
+import { type AdminDeps, isMutation } from './operation.ts'
 import { createPlanOperation } from './plans/create-plan.ts'
 import { editPlanOperation } from './plans/edit-plan.ts'
 import { listPlansQuery } from './plans/list-plans.ts'
@@ -67,8 +67,8 @@ import { editUserOperation } from './users/edit-user.ts'
 import { listUsersQuery } from './users/list-users.ts'
 import { showUser } from './users/show-user.ts'
 
-/** Every administrative operation, by noun: the table of contents of the plane. */
-export const adminOperations = [
+/** The operations on resources, by noun. */
+const resourceOperations = [
   findAnythingQuery,
 
   listProjectsQuery,
@@ -137,8 +137,13 @@ export const adminOperations = [
   listUsersQuery,
   showUser,
   editUserOperation,
+]
 
-  listAuditQuery,
+/** Every administrative operation: the table of contents of the plane. */
+export const adminOperations = [
+  ...resourceOperations,
+
+  listAuditQuery(resourceOperations.filter(isMutation).map(({ id }) => id)),
   exportAuditQuery,
   verifyAuditQuery,
   showAudit,
@@ -151,7 +156,7 @@ export function adminRoutes(app: HttpServer, deps: AdminDeps & AuthenticateDeps)
       authenticateRequests(plane, deps)
       registerOperations(plane, adminOperations, deps)
       for (const path of ['/admin', '/admin/', '/admin/*']) {
-        // Said right behind the door: no body is read, good or bad, where nothing would look at it.
+        // Responds right after authentication, without reading the body.
         plane.all(path, { schema: { hide: true } as object, onRequest: refuseUnknown }, refuseUnknown)
       }
       done()
@@ -161,5 +166,5 @@ export function adminRoutes(app: HttpServer, deps: AdminDeps & AuthenticateDeps)
 }
 
 async function refuseUnknown(): Promise<never> {
-  throw new PosternError('not_found', 'There is no such administrative operation.')
+  throw new PosternError('not_found', 'There is no administrative operation at this path.')
 }

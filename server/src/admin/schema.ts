@@ -15,9 +15,7 @@ import { isMutation, type Mutation, type Query } from './operation.ts'
 import { DryRun, Preview } from './preview.ts'
 import { alwaysNeedsReason, Reason } from './reason.ts'
 
-/**
- * Route schemas of administrative operations: what Fastify validates requests against and what the OpenAPI document shows.
- */
+/** Route schemas of administrative operations, for validation by Fastify and for the OpenAPI document. */
 export const methodOf = (operation: Mutation | Query): 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' =>
   isMutation(operation) ? (operation.method ?? methodOfKind[operation.kind]) : 'GET'
 
@@ -69,8 +67,9 @@ function mutationSchema(operation: Mutation): object {
 }
 
 /**
- * The answer of `dry_run=true`. OpenAPI has one response for each status, and a union of both in every 200 would burden
- * each generated client: so the 200 of an edit documents the resource, and this extension the preview.
+ * The response to `dry_run=true`. OpenAPI allows one response per status, and a union in every 200 would complicate
+ * generated clients. The 200 response of an edit therefore documents the resource, and this extension documents the
+ * preview.
  */
 const dryRunResponse = {
   description: 'With `dry_run=true`, status 200: a preview of the changes.',
@@ -89,7 +88,7 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
       return {
         200: answered(preview, Preview),
         202: {
-          ...answered('Accepted; work starts within seconds.', answer),
+          ...answered('Accepted. Processing starts within seconds.', answer),
           headers: successHeaders(kind, false),
         },
       }
@@ -105,7 +104,7 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
   }
 }
 
-/** The error codes of each status: those of the operation's kind and the operation's own `refusals`. */
+/** The error codes by status: those of the operation's kind and its own `refusals`. */
 function codesOf(operation: Mutation | Query): Codes {
   const codes = {
     400: ['invalid_json', 'invalid_parameter'],

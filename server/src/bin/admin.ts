@@ -25,7 +25,7 @@ export const admin = command('admin', {
   async link({ email, issuer, subject, reason = '', json }) {
     const address = emailOf(email)
     await withContext((context) => linkAdministrator(depsOf(context, reason), address, issuer, subject))
-    print(json, { email, issuer, subject }, () => `${email} can now sign in as ${subject} of ${issuer}.`)
+    print(json, { email, issuer, subject }, () => `${email} can now sign in through ${issuer} as ${subject}.`)
   },
 })
 
@@ -51,6 +51,6 @@ function show(
   authenticator ${totpUri}
   backup codes  ${backupCodes.join(' ')}
 
-Add the authenticator URI to a TOTP app, as a QR code or by its secret.`,
+Add the authenticator URI to a TOTP app, either as a QR code or by entering its secret.`,
   )
 }

@@ -32,13 +32,13 @@ const inEnvironment =
   (...args: string[]) =>
     callPostern(environment, 'audit', ...args)
 const audit = inEnvironment(env)
-/** On another machine, where nothing is configured. */
+/** On another machine without any configuration. */
 const elsewhere = inEnvironment(bareEnvironment)
 
 const full = path.join(folder, 'full.ndjson')
 
 describe('postern audit', () => {
-  test('rejects wrong arguments', async () => {
+  test('rejects invalid arguments', async () => {
     for (const args of [[], ['fly'], ['verify', '--fly'], ['erase', '--email', 'a@example.com']]) {
       const { status, stderr } = await audit(...args)
       assert.equal(status, 2, args.join(' '))
@@ -74,7 +74,7 @@ describe('postern audit', () => {
     assert.equal((await audit('export', '--out', full)).stdout, `Wrote ${full}.\n`)
     const twice = await audit('export', '--out', full)
     assert.equal(twice.status, 2)
-    assert.match(twice.stderr, /exists already/)
+    assert.match(twice.stderr, /already exists/)
     const key = (await audit('key')).stdout.trim()
     assert.match(key, /^1:[0-9a-f]{64}$/)
 
@@ -152,7 +152,7 @@ describe('postern audit', () => {
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
   })
 
-  test('verify names what was altered, in the database or in a file, with exit code 1', async () => {
+  test('verify names the altered entry, in the database or in a file, with exit code 1', async () => {
     const altered = path.join(folder, 'altered.ndjson')
     await writeFile(altered, (await readFile(full, 'utf8')).replace('ticket 12', 'ticket 13'))
     const inFile = await elsewhere('verify', '--file', altered)
@@ -182,7 +182,7 @@ describe('postern audit', () => {
       'Bob@example.com asked for it',
     )
     assert.equal(named.status, 2)
-    assert.match(named.stderr, /do not put the address into it/)
+    assert.match(named.stderr, /do not include the address in it/)
     for (const reason of [' ', 'two\nlines', 'x'.repeat(501)]) {
       const refused = await audit('erase', '--email', 'bob@example.com', '--reason', reason)
       assert.equal(refused.status, 2)
@@ -193,10 +193,10 @@ describe('postern audit', () => {
     const again = await audit('erase', '--email', 'bob@example.com', '--reason', 'asked for it')
     assert.equal(again.stdout, 'The audit log does not contain bob@example.com.\n')
     const rows = await database.query(
-      `select chain::int, actor_id::int, operation, reason, after from control.audit where operation = 'audit.erase'`,
+      `select chain::int, actor_kind, operation, reason, after from control.audit where operation = 'audit.erase'`,
     )
     assert.deepEqual(rows, [
-      { chain: 0, actor_id: 0, operation: 'audit.erase', reason: 'asked for it', after: { rows: 1 } },
+      { chain: 0, actor_kind: 'shell', operation: 'audit.erase', reason: 'asked for it', after: { rows: 1 } },
     ])
     assert.match((await audit('verify')).stdout, /erased persons: 1\)/)
     assert.ok(!(await audit('export')).stdout.includes('bob@'))

@@ -23,7 +23,7 @@ type Given<Verb extends keyof typeof manual.audit.verbs> = Values<
   (typeof manual.audit.verbs)[Verb]['options']
 >
 
-/** `postern audit`: verifies and exports the audit log, signs checkpoints, prints keys and erases persons. */
+/** `postern audit`: verifies and exports the audit log, signs checkpoints, prints keys and erases personal data. */
 export const audit = command('audit', { verify, export: exportTo, checkpoint, key, erase })
 
 async function verify({ file, checkpoints, 'public-key': publicKeys, json }: Given<'verify'>): Promise<void> {
@@ -69,7 +69,7 @@ function show(
     say(`The audit log is intact ${extent}.`)
   } else {
     say(
-      `NOT PROVED. The hashes are consistent, but no signature was checked: a forged log would pass, too ${extent}.`,
+      `NOT PROVED. The hashes are consistent, but no signature was checked: a forged log would also pass ${extent}.`,
     )
   }
   for (const note of notes) say(`Note: ${note}`)
@@ -87,14 +87,14 @@ function showActivity({ first_bad, rows, chains, erased }: ActivityVerification)
 async function exportTo({ out, project, after, json }: Given<'export'>): Promise<void> {
   if (project !== undefined && !/^(0|[1-9]\d{0,14})$/.test(project)) {
     throw new UsageError(
-      `--project must be the id of a project, or 0 for entries without a project, not "${project}".`,
+      `--project must be a project id, or 0 for entries without a project, not "${project}".`,
     )
   }
   if (after !== undefined && !isSnapshot(after)) {
     throw new UsageError('--after must be the value of "next" from the last line of an earlier export.')
   }
   if (json && out === undefined) {
-    throw new UsageError('--json requires --out: without it the export itself is printed, as lines of JSON.')
+    throw new UsageError('--json requires --out: without it, the export itself is printed as JSON lines.')
   }
   const wanted = { projectId: project === undefined ? undefined : Number(project), after }
   const progress = new Progress('lines exported')
@@ -139,7 +139,7 @@ async function toStandardOutput(lines: AsyncIterable<string>): Promise<void> {
 async function toFile(lines: AsyncIterable<string>, path: string): Promise<void> {
   const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(
-      error.code === 'EEXIST' ? `${path} exists already; choose another name.` : error.message,
+      error.code === 'EEXIST' ? `${path} already exists. Choose another name.` : error.message,
     )
   })
   try {
@@ -154,7 +154,7 @@ async function checkpoint({ json }: Given<'checkpoint'>): Promise<void> {
     const signer = auditSignerOf(config)
     if (signer === 'elsewhere') {
       throw new UsageError(
-        'Only the signer has the key: run this on the machine of the signer, with POSTERN_AUDIT_SIGNER_SOCKET set.',
+        "Only the signer has the key: run this on the signer's machine, with POSTERN_AUDIT_SIGNER_SOCKET set.",
       )
     }
     const made = signer
@@ -189,7 +189,7 @@ async function key({ json }: Given<'key'>): Promise<void> {
 
 async function erase({ email, reason, json }: Given<'erase'>): Promise<void> {
   if (reason.toLowerCase().includes(email.toLowerCase())) {
-    throw new UsageError('The reason is stored permanently: do not put the address into it.')
+    throw new UsageError('The reason is stored permanently: do not include the address in it.')
   }
   const why = reasonOf(reason)
   const rows = await withContext(({ db }) =>

@@ -12,7 +12,7 @@ export interface Command {
 type Verbs<Name extends CommandName> = (typeof manual)[Name]['verbs']
 type OptionsOf<Form> = Form extends Verb ? Form['options'] : never
 
-/** A command of the manual: one function for each of its verbs. */
+/** Defines a command from the manual, with one function for each of its verbs. */
 export function command<Name extends CommandName>(
   name: Name,
   actions: { [Form in keyof Verbs<Name>]: (given: Values<OptionsOf<Verbs<Name>[Form]>>) => Promise<void> },
@@ -44,7 +44,7 @@ export function print(isJson: boolean, document: object, text: () => string): vo
   say(isJson ? JSON.stringify(document, null, 2) : text())
 }
 
-/** Sets the exit code of a command that ran to its end but found a problem. */
+/** Sets the exit code of a command that ran to completion but found a problem. */
 export const endWith = (exit: keyof typeof exits): void => {
   process.exitCode = exits[exit].code
 }

@@ -1,6 +1,6 @@
 /**
- * `postern completion bash|zsh`: completion scripts for commands, verbs and options, generated from the manual. They are
- * static: pressing Tab starts no `postern` process.
+ * `postern completion bash|zsh`: completion scripts for commands, verbs and options, generated from the manual. They
+ * are static: pressing Tab does not start a `postern` process.
  */
 import { command, say } from './command.ts'
 import { type Manual, manual, type Option, type Verb } from './manual.ts'
@@ -77,7 +77,7 @@ export function zshCompletion(): string {
     words.map((one) => `        ${described(...one)}`).join('\n')
   const optionsOf = ({ options }: Verb): [string, string][] => [
     ...Object.entries(options).map(([name, { about }]): [string, string] => [`--${name}`, about]),
-    ['--help', 'Print the help of this command.'],
+    ['--help', 'Print help for this command.'],
   ]
   const entry = (pattern: string, words: [string, string][]): string =>
     `      ${pattern}) choices=(\n${list(words)}\n      ) ;;`

@@ -10,15 +10,15 @@ import { startInstallation } from '../testing/harness/installation.ts'
 import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
 import { diagnose, textOf } from './doctor.ts'
 
-/** A good installation, into which one fault after the other is introduced. */
+/** A working installation, into which faults are introduced one at a time. */
 const installation = await startInstallation()
 const { env } = installation
-/** In this order: the faults in queues need the project that an earlier one creates. */
+/** The order matters: the queue faults need the project that an earlier fault creates. */
 const planted = [...brokenOnHost(installation), ...brokenInCells(installation), ...brokenInMail(installation)]
 
 const allResults: CheckResult[] = []
 
-/** The results of one check, with changes to the environment. */
+/** The results of one check with a changed environment. */
 async function run(check: string, changes: Record<string, string> = {}): Promise<CheckResult[]> {
   const wanted = checks.filter(({ name }) => name === check)
   const results = (await diagnose({ ...env, ...changes }, wanted)).filter((one) => one.check === check)
@@ -27,7 +27,7 @@ async function run(check: string, changes: Record<string, string> = {}): Promise
 }
 
 describe('postern doctor', () => {
-  test('reports no problem in a good installation', async () => {
+  test('reports no problems in a working installation', async () => {
     const results = await diagnose(env)
     allResults.push(...results)
     assert.deepEqual(

@@ -1,5 +1,5 @@
 /**
- * `postern doctor`: runs every check of doctor/checks.ts and prints the problems with their remedies. It loads the
+ * `postern doctor`: runs every check in doctor/checks.ts and prints the problems with their remedies. It loads the
  * configuration first, because every other check depends on it.
  */
 import { styleText } from 'node:util'
@@ -74,13 +74,13 @@ const labels: Record<Level, { label: string; style: Parameters<typeof styleText>
   skipped: { label: 'skipped', style: 'dim' },
 }
 const indent = ' '.repeat(9)
-/** How many findings of a group are listed without --verbose. */
+/** How many findings in a group are listed without --verbose. */
 const listedAtMost = 3
 
 export function textOf(results: readonly CheckResult[], isVerbose: boolean): string {
   const count = (wanted: Level) => results.filter(({ level }) => level === wanted).length
   const shown = results.filter(({ level }) => isVerbose || level === 'failure' || level === 'warning')
-  // Findings of one check with the same remedy are one problem.
+  // Findings from one check that have the same remedy count as one problem.
   const groups = Object.values(
     Object.groupBy(shown, ({ check, level, remedy }) => JSON.stringify([check, level, remedy])),
   )
@@ -93,7 +93,7 @@ function groupText(group: readonly CheckResult[], atMost: number): string {
   const [first] = group
   if (!first) return ''
   const { label, style } = labels[first.level]
-  // styleText colours a terminal only, and respects NO_COLOR.
+  // styleText colours the output only on a terminal, and respects NO_COLOR.
   const head = `${styleText(style, label, { stream: process.stdout })}  ${first.check}`
   const remedy = first.remedy === null ? [] : [`${indent}${first.remedy}`]
   if (group.length === 1) return [`${head}: ${first.finding}`, ...remedy].join('\n')

@@ -1,25 +1,26 @@
 import { PosternError } from '../platform/errors.ts'
 
 /**
- * Hints for errors whose cause is outside of the program: a sentence with its remedy. Any other error is a bug, and its
+ * Hints for errors caused by something outside the program: a sentence with a remedy. Any other error is a bug, and its
  * stack trace is printed.
  */
 const remedies: Record<string, string> = {
-  ECONNREFUSED: 'Connection to the database refused. Is PostgreSQL running, and is the port right?',
+  ECONNREFUSED:
+    'Connection to the database refused. Check that PostgreSQL is running and that the port is correct.',
   ENOTFOUND: 'The host name cannot be resolved.',
   ETIMEDOUT: 'The connection to the database timed out.',
   EADDRINUSE:
-    'Another process already listens on this address. Stop it, or change POSTERN_HTTP_PORT, POSTERN_BOUNCE_PORT or POSTERN_METRICS_PORT: each process needs its own.',
+    'Another process is already listening on this address. Stop it, or change POSTERN_HTTP_PORT, POSTERN_BOUNCE_PORT or POSTERN_METRICS_PORT: each process needs its own.',
   EADDRNOTAVAIL: 'POSTERN_HTTP_HOST or POSTERN_INTAKE_HOST is not an address of this machine.',
   EACCES:
-    'Permission denied to listen on this address. Ports below 1024 need a privilege; change POSTERN_HTTP_PORT or POSTERN_BOUNCE_PORT.',
+    'Permission to listen on this address was denied. Ports below 1024 require a privilege; change POSTERN_HTTP_PORT or POSTERN_BOUNCE_PORT.',
   // https://www.postgresql.org/docs/15/errcodes-appendix.html
   '28P01': 'The password in the database URL is wrong.',
   '28000': 'PostgreSQL rejects this login. Check the user in the database URL, and pg_hba.conf.',
   '3D000': 'The database in the database URL does not exist. Create it first.',
   '22023': 'The database roles do not exist. Run `postern migrate` first.',
   '42501':
-    'The login of the application is not a member of a required role. Run `postern migrate`, which prints the missing grant.',
+    "The application's login is not a member of a required role. Run `postern migrate`, which prints the missing grant.",
   '42704': 'The login in POSTERN_DATABASE_URL does not exist. Create it first.',
   '42P01': 'The tables do not exist. Run `postern migrate` first.',
   '3F000': 'The tables do not exist. Run `postern migrate` first.',
@@ -27,7 +28,7 @@ const remedies: Record<string, string> = {
 
 /** Hints for errors without a code, by message. */
 const messageHints: [pattern: RegExp, remedy: string][] = [
-  [/client password must be a string/, 'PostgreSQL asks for a password, and the database URL has none.'],
+  [/client password must be a string/, 'PostgreSQL requires a password, and the database URL has none.'],
   [/does not support SSL/, 'The database URL requires TLS, which the server does not support.'],
   [
     /Failed to decrypt private key/,

@@ -7,7 +7,7 @@ import { cleanUp } from '../testing/harness/cleanup.ts'
 import { bareEnvironment, callPostern } from '../testing/harness/postern-process.ts'
 import { patienceMs } from '../testing/harness/waiting.ts'
 
-/** An API that says so many times that it is not ready. */
+/** How many more times the API reports that it is not ready. */
 let refusals = 0
 const api = http.createServer((request, response) => {
   response.statusCode = request.url !== '/readyz' ? 404 : refusals > 0 ? 503 : 200
@@ -18,7 +18,7 @@ api.listen(0, '127.0.0.1')
 await once(api, 'listening')
 cleanUp(async () => api.close())
 
-// It listens everywhere, so it is asked nearby. No secret is set, and none is missed.
+// The API listens on all addresses, so a local address is used. No secret is set, and none is needed.
 const env = {
   ...bareEnvironment,
   POSTERN_HTTP_HOST: '0.0.0.0',

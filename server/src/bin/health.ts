@@ -5,7 +5,7 @@ import { integer, Wrong } from '../platform/settings.ts'
 import { command, endWith, print } from './command.ts'
 import { localApi } from './local-api.ts'
 
-/** `postern health`: exits with 0 if the API of this machine is ready, with 1 if not. */
+/** `postern health`: exits with 0 if this machine's API is ready, otherwise with 1. */
 export const health = command('health', {
   async ''({ wait = '0', json }) {
     const url = `${localApi(listenAddress())}/readyz`

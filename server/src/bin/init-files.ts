@@ -1,6 +1,6 @@
 import { chmod, chown, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 
-/** Writes the files of `postern init`, and decides what happens to files that exist already. */
+/** Writes the files that `postern init` creates, and decides what happens to existing files. */
 export class InitFiles {
   readonly #group: number
   readonly #report: (line: string) => void
@@ -10,21 +10,21 @@ export class InitFiles {
     this.#report = report
   }
 
-  /** A directory that only root and the service can read. */
+  /** Creates a directory that only root and the service can read. */
   async folder(path: string): Promise<void> {
     await mkdir(path, { recursive: true })
     await chown(path, 0, this.#group)
     await chmod(path, 0o750)
   }
 
-  /** A secret or a settings file: an existing file is kept. */
+  /** Writes a secret or a settings file, unless the file already exists. */
   async write(path: string, text: string): Promise<void> {
     if (!(await this.writeForRoot(path, text))) return
     await chown(path, 0, this.#group)
     await chmod(path, 0o640)
   }
 
-  /** A secret that the service itself must not read. False: the file existed. */
+  /** Writes a secret that the service itself must not read. Returns false if the file already exists. */
   async writeForRoot(path: string, text: string): Promise<boolean> {
     try {
       // Created readable by root only; write() then gives the group access.
@@ -38,14 +38,17 @@ export class InitFiles {
     return true
   }
 
-  /** A file that Postern owns: it is overwritten. Operators put their changes into files of their own. */
+  /** Writes a file that Postern owns and overwrites. Operators put their own changes in separate files. */
   async replace(path: string, text: string): Promise<void> {
     if ((await contentOf(path)) === text) return this.#report(`kept     ${path}`)
     await writeFile(path, text, { mode: 0o644 })
     this.#report(`wrote    ${path}`)
   }
 
-  /** A file of another program: the original is renamed once. A file that was edited since the first run is kept. */
+  /**
+   * Writes a file that belongs to another program. The original is renamed once. A file that was edited since the first
+   * run is left unchanged.
+   */
   async takeOver(path: string, text: string): Promise<void> {
     const backup = `${path}.before-postern`
     const present = await contentOf(path)

@@ -14,7 +14,10 @@ import { cleanUp } from '../testing/harness/cleanup.ts'
 import { bareEnvironment, callPostern, runPostern, startPostern } from '../testing/harness/postern-process.ts'
 import { startCluster } from '../testing/peers/postgres.ts'
 
-/** A machine's folders. The user is one that every machine has; the owner of files is root, who alone can run this. */
+/**
+ * The directories of one machine. The user exists on every machine; files are owned by root, so this test must run as
+ * root.
+ */
 const home = await mkdtemp(path.join(tmpdir(), 'postern-init-'))
 cleanUp(() => rm(home, { recursive: true, force: true }))
 const folders = {
@@ -87,7 +90,7 @@ describe('postern init', () => {
     const { host } = new URL(cluster.url)
     const state = path.join(home, 'signer')
     await mkdir(state)
-    /** On another port, without the users of the machine, and elsewhere than in /run and /var. */
+    /** On another port, without the system users, and outside /run and /var. */
     const here = (settings: Record<string, string>) =>
       Object.fromEntries(
         Object.entries(settings).map(([name, value]) => [
@@ -155,7 +158,7 @@ describe('postern init', () => {
     }
   })
 
-  it('revokes the owner role from the login of the application', async () => {
+  it("revokes the owner role from the application's login", async () => {
     const cluster = await startCluster()
     cleanUp(() => cluster.stop())
     const sql = path.join(folders.directory, 'database.sql')
@@ -194,7 +197,7 @@ describe('postern init', () => {
     assert.deepEqual(stdout.match(/^wrote .*$/gm), [`wrote    ${folders.systemd}/postern.service`])
   })
 
-  it('rejects wrong arguments', async () => {
+  it('rejects invalid arguments', async () => {
     for (const [args, sentence] of [
       [[], /Missing option: --public-url/],
       [['--public-url', 'http://mail.example.org'], /--public-url must begin with https/],

@@ -60,7 +60,7 @@ export const init = command('init', {
   },
 })
 
-// In the repository the folder is beside the server; in the built package it is inside.
+// In the repository the folder is next to the server; in the built package it is inside the package.
 const deploy = [packageFile('deploy'), packageFile('../deploy')].find((folder) => existsSync(folder)) ?? ''
 
 const shipped = (...names: string[]): Promise<string> => readFile(path.join(deploy, ...names), 'utf8')
@@ -86,7 +86,7 @@ const freshSecret = (name = '1'): string => `${name}:${randomBytes(32).toString(
 
 async function publicKeyIn(file: string): Promise<string> {
   const seed = signerKey((await readFile(file, 'utf8')).trim())
-  if (!seed) throw new UsageError(`${file} is empty; it must contain the key of the signer.`)
+  if (!seed) throw new UsageError(`${file} is empty; it must contain the signer's key.`)
   const [line = ''] = writeKeys(publicKeyOf(signingKeyFrom(seed)))
   return line
 }
@@ -109,12 +109,12 @@ function originOf(value: string): string {
   }
 }
 
-/** Secrets are owned by root and readable by the group of the service, not by that of the signer. */
+/** Secrets are owned by root and readable by the service's group, but not by the signer's. */
 async function groupOf(user: string): Promise<number> {
   const { stdout } = await promisify(execFile)('id', ['-g', user]).catch(() => {
     throw new UsageError(
       `The user "${user}" does not exist. Create it first: useradd --system --user-group --shell /usr/sbin/nologin ${user}. The ` +
-        'user of Postern must be a member of the group of the signer: usermod --append --groups <signer> <user>',
+        "Postern user must be a member of the signer's group: usermod --append --groups <signer> <user>",
     )
   })
   return Number(stdout)
@@ -135,7 +135,7 @@ const signerText = (
 
 ${signerSocket}
 ${checkpointFile}
-# A login that is read-only.
+# A read-only login.
 POSTERN_SIGNER_DATABASE_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
 `
 
@@ -147,7 +147,7 @@ POSTERN_DATABASE_OWNER_URL=postgres://${user}@localhost/postern?host=/var/run/po
 `
 
 const settingsText = (publicUrl: string, user: string, directory: string, publicKey: string): string =>
-  `# Settings of Postern, one per line: docs/operations/configuration.md lists them. The systemd units and
+  `# Postern settings, one per line: docs/operations/configuration.md lists them. The systemd units and
 # \`postern --settings\` read this file.
 
 POSTERN_PUBLIC_URL=${publicUrl}
@@ -155,14 +155,14 @@ POSTERN_PUBLIC_URL=${publicUrl}
 POSTERN_DATABASE_URL=postgres://${user}@localhost/postern?host=/var/run/postgresql
 POSTERN_AUTH_SECRETS_FILE=${directory}/auth-secrets
 POSTERN_MASTER_KEYS_FILE=${directory}/master-keys
-# The audit signer runs as a separate user, which alone has the key and writes the checkpoints.
+# The audit signer runs as a separate user, the only one that has the key and writes the checkpoints.
 ${signerSettings(publicKey).join('\n')}
 POSTERN_MTA_HOSTS=smtp://127.0.0.1:25
 # The reverse proxy on this machine.
 POSTERN_TRUSTED_PROXIES=127.0.0.1, ::1
 `
 
-/** The strict setup of docs/operations/database.md. Running the file twice changes nothing. */
+/** The strict setup from docs/operations/database.md. Running the file twice changes nothing. */
 const databaseText = async ({ postern, signer, migrate }: Users): Promise<string> => `\\set ON_ERROR_STOP on
 
 ${await readFile(packageFile('roles.sql'), 'utf8')}
@@ -179,7 +179,7 @@ select 'create database postern owner postern_owner encoding "UTF8" template tem
 \\gexec
 `
 
-/** The login has the name of the system user (peer authentication). */
+/** The login has the same name as the system user (peer authentication). */
 const loginText = (name: string, roles: string): string =>
   `select 'create role "${name}" login noinherit in role ${roles}'
  where not exists (select from pg_roles where rolname = '${name}')
@@ -194,5 +194,5 @@ ${withPostfix ? '  systemctl restart postfix\n' : ''}  systemctl enable --now po
   runuser -u ${user} -- postern --settings ${directory}/postern.env admin create --email you@example.com
 
 Back up ${directory}/auth-secrets and ${directory}/master-keys separately from the database: without them the secrets in the
-database cannot be decrypted. Print the public key of the audit log and store it on another machine:
+database cannot be decrypted. Print the audit log's public key and store it on another machine:
   runuser -u ${user} -- postern --settings ${directory}/postern.env audit key`

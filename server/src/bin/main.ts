@@ -34,7 +34,7 @@ ${Object.entries(manual)
   .map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`)
   .join('\n')}
 
-Run \`postern <command> --help\` for the options of a command. Settings are read from the environment, then from the
+Run \`postern <command> --help\` for a command's options. Settings are read from the environment, then from the
 --settings file. docs/operations/configuration.md lists every setting, docs/operations/command.md every command.
 
 ${exitText}

@@ -38,7 +38,7 @@ describe('the manual', () => {
     )
   })
 
-  test('an exit code of one verb is in the help of its command only', async () => {
+  test("an exit code that only one verb has is listed only in its command's help", async () => {
     const own = `  ${exits.notProved.code}  Only \`audit verify\`: ${exits.notProved.about}\n`
     assert.ok((await callPostern(bareEnvironment, 'audit', '--help')).stdout.includes(own))
     for (const args of [['--help'], ['queue', '--help']])

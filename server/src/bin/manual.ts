@@ -1,6 +1,7 @@
 /**
- * The command line of `postern`: every command, its verbs and their options, in one table. `options.ts` parses by it,
- * `--help` prints it, and docs/operations/command.md and the shell completion (completion.ts) are generated from it.
+ * The command line of `postern`: every command, its verbs and their options, in one table. `options.ts` parses
+ * arguments with it, `--help` prints it, and docs/operations/command.md and the shell completion (completion.ts) are
+ * generated from it.
  */
 export interface Option {
   /** The placeholder for its value, such as `<address>`. An option without a value is a flag. */
@@ -51,9 +52,9 @@ const limit = {
   about: 'How many MTA queue ids to list, newest first. Default: 100.',
 } satisfies Option
 const scope = {
-  all: { about: 'All mail of this installation.' },
-  project: { value: '<id>', about: 'The mail of one project.' },
-  provider: { value: '<name>', about: 'The mail of one provider: service or ses.' },
+  all: { about: 'All mail in this installation.' },
+  project: { value: '<id>', about: "One project's mail." },
+  provider: { value: '<name>', about: 'Mail to one provider: service or ses.' },
 } satisfies Record<string, Option>
 const completionOf = (shell: string, install: string) =>
   ({ about: `Prints the completion script for ${shell}. ${install}`, options: {} }) satisfies Verb
@@ -73,11 +74,11 @@ export const manual = {
     verbs: { '': runsUntilStopped },
   },
   signer: {
-    summary: 'Sign audit checkpoints, as a separate user that alone can read the signing key.',
+    summary: 'Sign audit checkpoints as a separate user, the only one that can read the signing key.',
     verbs: { '': runsUntilStopped },
   },
   migrate: {
-    summary: 'Migrate the database to the version of this program.',
+    summary: "Migrate the database to this program's version.",
     verbs: {
       '': {
         about:
@@ -99,15 +100,15 @@ export const manual = {
         options: { email, name: { value: '<name>', about: 'Default: Administrator.' }, reason, json },
       },
       reset: {
-        about: 'Issues new credentials to an administrator and ends all their sessions.',
+        about: 'Issues new credentials to an administrator and revokes all their sessions.',
         options: { email, reason, json },
       },
       link: {
-        about: 'Lets a login of an external issuer (POSTERN_OIDC_ISSUERS) sign in as this administrator.',
+        about: 'Lets a user of an external issuer (POSTERN_OIDC_ISSUERS) sign in as this administrator.',
         options: {
           email,
-          issuer: { value: '<iss>', about: 'The `iss` claim of its tokens.', isRequired: true },
-          subject: { value: '<sub>', about: 'The `sub` claim of its tokens.', isRequired: true },
+          issuer: { value: '<iss>', about: "The `iss` claim in the issuer's tokens.", isRequired: true },
+          subject: { value: '<sub>', about: "The `sub` claim in the user's tokens.", isRequired: true },
           reason,
           json,
         },
@@ -119,7 +120,7 @@ export const manual = {
     verbs: {
       'reset-password': {
         about:
-          'Prints a link to set a new password. The link works once and expires after a day. Using it ends every session; the role and the second factor do not change.',
+          "Prints a link to set a new password. The link works once and expires after a day. Using it revokes all of the user's sessions; the role and two-factor authentication do not change.",
         options: { email, reason, json },
       },
     },
@@ -139,7 +140,7 @@ export const manual = {
     summary: 'Verify or export the audit log, sign a checkpoint, or erase a person from it.',
     verbs: {
       verify: {
-        about: 'Checks that no entry of the audit log was altered: in the database, or in exported files.',
+        about: 'Checks that no audit entry has been altered, in the database or in exported files.',
         options: {
           file: {
             value: '<export>',
@@ -148,7 +149,7 @@ export const manual = {
           },
           checkpoints: {
             value: '<file>',
-            about: 'A file of checkpoints. Default: POSTERN_AUDIT_CHECKPOINT_FILE.',
+            about: 'A checkpoint file. Default: POSTERN_AUDIT_CHECKPOINT_FILE.',
           },
           'public-key': {
             value: '<id:hex>',
@@ -160,22 +161,22 @@ export const manual = {
         exits: ['notProved'],
       },
       export: {
-        about: 'Writes the audit log as lines of JSON, to standard output or to a file.',
+        about: 'Writes the audit log as JSON lines, to standard output or to a file.',
         options: {
           out: { value: '<file>', about: 'The file to create. An existing file is never overwritten.' },
           project: {
             value: '<id>',
-            about: 'Only the entries of one project; 0 for entries without a project.',
+            about: "Only one project's entries; 0 for entries without a project.",
           },
           after: {
             value: '<next>',
-            about: 'The value of "next" from the last line of an earlier export: only newer entries.',
+            about: 'Only entries newer than an earlier export: the value of "next" from its last line.',
           },
           json: { about: 'With --out: print a summary as one JSON document.' },
         },
       },
       checkpoint: {
-        about: 'Signs a checkpoint of the entries written since the last one.',
+        about: 'Signs a checkpoint for the entries written since the last one.',
         options: { json },
       },
       key: {
@@ -183,7 +184,7 @@ export const manual = {
         options: { json },
       },
       erase: {
-        about: 'Erases a person from the audit log. Its hash chains stay valid.',
+        about: "Erases a person from the audit log. The log's hash chains stay valid.",
         options: {
           email: { value: '<address>', about: 'The email address to erase.', isRequired: true },
           reason: { ...reason, isRequired: true },
@@ -193,7 +194,7 @@ export const manual = {
     },
   },
   cell: {
-    summary: 'Replicate the control schema to a cell, if mail has databases of its own.',
+    summary: 'Replicate the control schema to a cell, if mail is stored in separate databases.',
     verbs: {
       join: {
         about:
@@ -245,10 +246,10 @@ export const manual = {
     },
   },
   project: {
-    summary: 'Create a project with a domain and an API key, to send a first mail.',
+    summary: 'Create a project with a domain and an API key, to send a first message.',
     verbs: {
       create: {
-        about: 'Calls the API of this machine, so every check and the audit log apply.',
+        about: "Calls this machine's API, so all checks and the audit log apply.",
         options: {
           email: { ...email, about: 'The administrator on whose behalf the project is created.' },
           domain: { value: '<name>', about: 'The domain to send from.', isRequired: true },
@@ -259,10 +260,10 @@ export const manual = {
     },
   },
   health: {
-    summary: 'Report by exit code whether the API of this machine is ready.',
+    summary: "Report through the exit code whether this machine's API is ready.",
     verbs: {
       '': {
-        about: 'For health checks of containers and process supervisors.',
+        about: 'For container health checks and process supervisors.',
         options: {
           wait: {
             value: '<seconds>',
@@ -277,9 +278,10 @@ export const manual = {
     summary: 'Check this installation and print a remedy for each problem found.',
     verbs: {
       '': {
-        about: 'Changes nothing and prints no secret. Exits with 1 if a check fails; warnings do not count.',
+        about:
+          'Changes nothing and prints no secret. Exits with 1 if a check fails; warnings do not affect the exit code.',
         options: {
-          verbose: { about: 'Also list passed and skipped checks, and every single finding.' },
+          verbose: { about: 'Also list passed and skipped checks, and every individual finding.' },
           json,
         },
       },
@@ -290,16 +292,16 @@ export const manual = {
     verbs: {
       show: {
         about:
-          'Shows how much mail is waiting, by project and reason, and the MTA queue ids of mail that awaits a delivery report.',
+          'Shows how much mail is waiting, by project and reason, and the MTA queue ids of mail awaiting a delivery report.',
         options: {
-          project: { value: '<id>', about: 'Only the mail of one project.' },
+          project: { value: '<id>', about: "Only one project's mail." },
           limit,
           json,
         },
       },
       hold: {
         about:
-          'Stops workers from sending mail: all mail, or that of one project or provider. New mail is still accepted. Mail that is held for 7 days fails.',
+          "Stops workers from sending mail: all of it, one project's mail, or mail to one provider. New mail is still accepted. Mail fails after it has been held for 7 days.",
         options: { ...scope, reason: { ...reason, isRequired: true }, limit, json },
       },
       release: {
@@ -340,7 +342,7 @@ export const lineOf = (command: string, verb: string, { options }: Verb): string
     ...Object.entries(options).map((one) => named(...one)),
   ].join(' ')
 
-/** The forms of a command. */
+/** The usage text: all forms of a command. */
 export const usageOf = (command: string, { verbs }: Manual): string =>
   `Usage:\n${Object.entries(verbs)
     .map(([verb, form]) => `  ${lineOf(command, verb, form)}`)

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, type PosternProcess, startPostern } from '../testing/harness/postern-process.ts'
 
-/** The metrics listener of each serving process, which is separate from its public port. */
+/** Each serving process's metrics listener, which is separate from the public port. */
 const database = await testDatabase()
 const env = {
   ...bareEnvironment,

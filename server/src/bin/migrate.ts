@@ -5,7 +5,7 @@ import { migrate as migrateDatabase, type PlannedMigration, planMigrations } fro
 import { command, endWith, say } from './command.ts'
 import { Progress } from './progress.ts'
 
-/** `postern migrate`: applies pending migrations to the database of control and to those of the cells. */
+/** `postern migrate`: applies pending migrations to the control database and the cells' databases. */
 export const migrate = command('migrate', {
   async ''({ plan: isPlanOnly, yes, json }) {
     const planned: Planned[] = []
@@ -63,7 +63,7 @@ const planText = ({ name, plan }: Planned): string =>
 /** The name of the database, if there are several. */
 const of = (name: string | null): string => (name === null ? '' : `${name}: `)
 
-/** Asks on a terminal only, never in a script. */
+/** Prompts only on a terminal, never in a script. */
 async function isConfirmed(): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return true
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
@@ -79,7 +79,7 @@ async function isConfirmed(): Promise<boolean> {
 }
 
 interface Migrated {
-  /** Null: it is the only database. */
+  /** Null if it is the only database. */
   name: string | null
   ownerUrl: string
   url: string
@@ -90,7 +90,7 @@ interface Planned extends Migrated {
   plan: PlannedMigration[]
 }
 
-/** Cells first: a new column of control must exist in the cells before control replicates it. */
+/** Cells first: a new column in control must exist in the cells before control replicates it. */
 function databasesOf({ databaseUrl: url, databaseOwnerUrl: ownerUrl, cells }: Config): Migrated[] {
   const apart = cells.flatMap((cell): Migrated[] =>
     cell.url === undefined

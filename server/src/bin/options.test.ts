@@ -20,7 +20,7 @@ test('parses required, repeated and optional options, and flags', () => {
   })
 })
 
-test('names every wrong argument', () => {
+test('names every invalid argument', () => {
   const wrong: [args: string[], message: RegExp][] = [
     [[], /^Missing option: --email$/],
     [['--email', ''], /^Missing option: --email$/],

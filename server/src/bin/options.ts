@@ -15,7 +15,7 @@ export type Values<Options extends Record<string, Option>> = {
   [Name in keyof Options]: Value<Options[Name]>
 }
 
-/** Parses the arguments by the options of the manual. Every other argument is an error. */
+/** Parses the arguments according to the manual. Every unknown argument is an error. */
 export function readOptions<Options extends Record<string, Option>>(
   options: Options,
   args: string[],

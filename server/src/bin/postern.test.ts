@@ -12,7 +12,10 @@ import { bareEnvironment, callPostern, program } from '../testing/harness/poster
 import { eventually } from '../testing/harness/waiting.ts'
 import { SmtpClient } from '../testing/peers/smtp-client.ts'
 
-/** The command as an operator runs it: real processes, one database from empty to serving. */
+/**
+ * The command as an operator runs it: with real processes and one database, from an empty database to a running
+ * service.
+ */
 const database = await emptyDatabase()
 
 const env = {
@@ -65,7 +68,7 @@ async function stopped({ child, lines }: Running): Promise<void> {
   assert.match(lines.join(''), /"msg":"stopping".*"msg":"stopped"/s)
 }
 
-/** Runs a command on a terminal, which script(1) makes, and answers its question. */
+/** Runs a command on a terminal created by script(1), and responds to its prompt. */
 async function atTerminal(answer: string, ...args: string[]): Promise<{ status: number; shown: string }> {
   const line = [process.execPath, program, ...args].join(' ')
   const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
@@ -122,8 +125,8 @@ describe('postern', () => {
       url.pathname = '/nowhere'
     })
     const cases: [args: string[], env: Record<string, string>, message: RegExp][] = [
-      [['migrate'], down, /Is PostgreSQL running/],
-      [['token', '--email', 'a@example.com'], down, /Is PostgreSQL running/],
+      [['migrate'], down, /Check that PostgreSQL is running/],
+      [['token', '--email', 'a@example.com'], down, /Check that PostgreSQL is running/],
       [['migrate'], missing, /does not exist\. Create it first/],
       [['admin', 'create', '--email', 'a@example.com'], missing, /does not exist\. Create it first/],
       [['token', '--email', 'a@example.com'], env, /postern migrate/],
@@ -209,7 +212,7 @@ describe('postern', () => {
     const { child, url } = await serve()
     const call = (token: string) =>
       fetch(`${url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
-    // It serves before its job queue is there, which a busy machine takes a moment over.
+    // The API responds before its job queue is ready, which takes a moment on a busy machine.
     await isReady(url)
     assert.equal((await call(stdout.trim())).status, 404)
 
@@ -248,7 +251,7 @@ describe('postern', () => {
     assert.match((await link('bob@example.com')).stderr, /linked to another user/)
   })
 
-  test('api finishes running requests on SIGTERM, accepts no new ones and exits with 0', async () => {
+  test('api finishes in-flight requests on SIGTERM, accepts no new ones and exits with 0', async () => {
     const { child, url, lines, said } = await serve()
     const exited = once(child, 'exit')
     const body = JSON.stringify({ email: 'nobody@example.com', password: 'whatever' })
@@ -256,7 +259,7 @@ describe('postern', () => {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' },
     })
-    // The server has begun with the request once it asks for the body, and waits for it while it stops.
+    // Once the server asks for the body, it has started to process the request, and a shutdown waits for that request.
     request.flushHeaders()
     await once(request, 'continue')
     child.kill('SIGTERM')
@@ -271,7 +274,7 @@ describe('postern', () => {
     await assert.rejects(fetch(`${url}/healthz`))
   })
 
-  test('api answers once more on a kept connection after SIGTERM', async () => {
+  test('api responds to one more request on a keep-alive connection after SIGTERM', async () => {
     const askAfterSigterm = async () => {
       const { child, url, said } = await serve()
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
@@ -289,7 +292,8 @@ describe('postern', () => {
       assert.deepEqual(await exited, [0, null])
       return answer
     }
-    // The API keeps the connection for a second. A busy machine can miss that, but not every time.
+    // The API keeps the connection open for one second. A test on a busy machine can miss that period, but not every
+    // time.
     const answers: unknown[] = []
     const expected = [true, 200, 'close']
     while (answers.length < 5 && !isDeepStrictEqual(answers.at(-1), expected))
@@ -322,7 +326,7 @@ describe('postern', () => {
     const tls = { POSTERN_INTAKE_TLS_CERTIFICATE: '/nowhere', POSTERN_INTAKE_TLS_KEY: '/nowhere' }
     const { status, stderr } = await callPostern({ ...env, ...tls }, 'intake')
     assert.equal(status, 2)
-    assert.match(stderr, /The TLS certificate of the intake cannot be used: ENOENT/)
+    assert.match(stderr, /The intake's TLS certificate cannot be used: ENOENT/)
   })
 
   test('all runs API, worker and intake in one process', async () => {

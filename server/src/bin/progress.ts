@@ -1,5 +1,5 @@
 /**
- * A progress line on standard error, redrawn while a long command runs and erased at its end. Shown on a terminal only.
+ * A progress line on standard error, redrawn while a long command runs and erased at its end. Shown only on a terminal.
  */
 export class Progress {
   readonly #what: string

@@ -6,8 +6,9 @@ import { localApi } from './local-api.ts'
 import { withContext } from './with-context.ts'
 
 /**
- * `postern project create`: creates what a first mail needs besides an administrator: a project with a plan, a domain and
- * an API key. It calls the API of this machine, so that every check and the audit log apply as in the console.
+ * `postern project create`: creates everything needed to send a first message, except an administrator: a project with
+ * a plan, a domain and an API key. It calls this machine's API, so all checks and the audit log apply as in the
+ * console.
  */
 export const project = command('project', {
   async create({ email, domain, name = domain, json }) {
@@ -64,14 +65,14 @@ interface Domain {
   dns_records: Made['records']
 }
 
-/** Reuses what an earlier call created: a mistyped domain leaves a project behind. */
+/** Reuses resources created by an earlier call: a mistyped domain leaves a project behind. */
 async function make({ userId, call }: Administrator, domainName: string, name: string): Promise<Made> {
   const { data: projects } = await call<List<{ id: number; name: string; user_id: number }>>(
     'GET',
     `/projects?q=${encodeURIComponent(name)}`,
   )
   const { id } =
-    // Names are not unique: a project of another user may have the same name.
+    // Names are not unique: another user's project may have the same name.
     projects.find((project) => project.name === name && project.user_id === userId) ??
     (await call<{ id: number }>('POST', '/projects', {
       ...{ name, user_id: userId, plan_id: await planFor(call), reason },
@@ -94,7 +95,7 @@ async function make({ userId, call }: Administrator, domainName: string, name: s
   return { key, records: domain.dns_records }
 }
 
-/** The first active plan; a new plan with generous limits, if there is none. */
+/** The first active plan; if there is none, a new plan with generous limits. */
 async function planFor(call: Administrator['call']): Promise<number> {
   const { data } = await call<List<{ id: number; is_active: boolean }>>('GET', '/plans')
   const plan = data.find(({ is_active }) => is_active)
@@ -117,7 +118,7 @@ API key (cannot be shown again):
 
   ${key}
 
-Once the domain is verified, send a first mail:
+Once the domain is verified, send a first message:
 
   curl ${url}/v1/messages -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
     -d '{"from": "hello@${domain}", "to": ["you@example.com"], "subject": "Hello", "text": "It works."}'`

@@ -29,10 +29,11 @@ const asJson = async (...args: string[]) => {
 }
 const audited = () =>
   database.query(
-    `select chain::int, operation, resource_id, reason, after from control.audit where operation like 'queue.%' order by id`,
+    `select chain::int, actor_kind, operation, resource_id, reason, after from control.audit
+      where operation like 'queue.%' order by id`,
   )
 
-/** A message that was handed over that many hours ago. */
+/** A message that was handed off to an MTA this many hours ago. */
 async function handedOver(projectId: number, queueId: string, hours: number, status = 'sent'): Promise<void> {
   const { messageId } = await makeMail(projectId, { status })
   await database.query(
@@ -43,7 +44,7 @@ async function handedOver(projectId: number, queueId: string, hours: number, sta
 }
 
 describe('postern queue', () => {
-  test('rejects wrong arguments, unknown projects included', async () => {
+  test('rejects invalid arguments, including unknown projects', async () => {
     const wrong: [args: string[], message: RegExp][] = [
       [[], /Usage:\n {2}postern queue show/],
       [['hold', '--all'], /Missing option: --reason/],
@@ -65,7 +66,7 @@ describe('postern queue', () => {
     assert.deepEqual(await audited(), [])
   })
 
-  test('show lists what is waiting, why, and the queue ids of mail at MTAs', async () => {
+  test('show lists waiting mail by reason, and the queue ids of mail at MTAs', async () => {
     assert.match((await queue('show')).stdout, /^The queue is empty\.\n\nHanded over to an MTA .*: 0\.\n$/)
     await one.send()
     await one.send({ send_at: inDays(1) })
@@ -132,6 +133,7 @@ describe('postern queue', () => {
       assert.deepEqual((await audited()).slice(before), [
         {
           chain,
+          actor_kind: 'shell',
           operation: 'queue.hold',
           resource_id: resource,
           reason: reason[1],
@@ -139,13 +141,14 @@ describe('postern queue', () => {
         },
         {
           chain,
+          actor_kind: 'shell',
           operation: 'queue.release',
           resource_id: resource,
           reason: 'It is not',
           after: { is_held: false },
         },
       ])
-      // Return what the worker claimed, for the next scope.
+      // Returns what the worker claimed to the queue, for the next scope.
       await database.query(
         `update mail.dispatch set state = 'ready', leased_until = null where state = 'leased'`,
       )

@@ -47,7 +47,7 @@ export const queue = command('queue', {
     await withContext(async (context) => {
       const hasChanged = await setHold(context, scope, true, reasonOf(reason))
       const result = hasChanged ? `Held: ${scope.name}.` : `Already held: ${scope.name}.`
-      // The hold is in force by now, even if the database of the cell does not answer.
+      // The hold is already in effect, even if the cell's database does not respond.
       const handedOver = await handedOverIn(context, scope.projectId, atMost)
       print(
         json,
@@ -68,7 +68,7 @@ export const queue = command('queue', {
 
 const lanesAtMost = 20
 const handedOverUnknown =
-  'Mail already handed over cannot be listed: its database does not answer, or mail is in cells.'
+  'Mail already handed over to an MTA cannot be listed: its database does not respond, or mail is stored in cells.'
 
 async function handedOverIn(
   context: Context,
@@ -84,17 +84,18 @@ async function handedOverIn(
   }
 }
 
-/** The database with the mail of a project; without one, that of this machine's cell. */
+/** The database that contains the project's mail; without a project, the database of this machine's cell. */
 function mailDbOf({ cells, home }: Context, projectId: number | undefined): Db {
   const cell = projectId === undefined ? home : cells.of(projectId)
-  if (!cell) throw new UsageError('Mail is in cells: add --project, or choose a cell with POSTERN_CELL.')
+  if (!cell)
+    throw new UsageError('Mail is stored in cells: add --project, or choose a cell with POSTERN_CELL.')
   return cell.admin
 }
 
 interface Scope {
   name: string
   projectId: number | undefined
-  /** Of the operator's hold, if there is no project. */
+  /** The scope of the operator's hold, if there is no project. */
   hold: HoldScope
 }
 
@@ -113,12 +114,11 @@ function scopeOf({
   if (project !== undefined) return { name: `project ${project}`, projectId: projectOf(project), hold: 'all' }
   const hold = all ? 'all' : holdScopes.find((known) => known === provider && known !== 'all')
   if (hold === undefined) throw new UsageError(`--provider must be service or ses, not "${provider}".`)
-  return { name: all ? 'all mail' : `mail of provider ${hold}`, projectId: undefined, hold }
+  return { name: all ? 'all mail' : `mail to provider ${hold}`, projectId: undefined, hold }
 }
 
 function projectOf(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text))
-    throw new UsageError(`--project must be the id of a project, not "${text}".`)
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`--project must be a project id, not "${text}".`)
   return Number(text)
 }
 
@@ -170,7 +170,7 @@ const states: Record<string, string> = {
   deferred: 'deferred, waiting for a retry',
   scheduled: 'scheduled for later',
   leased: 'being sent by a worker',
-  awaiting: 'awaiting the provider, hand-over not confirmed',
+  awaiting: 'submitted to the provider, not confirmed',
 }
 
 const reasons: Record<QueueOverview['lanes'][number]['waits_for'][number], string> = {
@@ -183,7 +183,7 @@ const reasons: Record<QueueOverview['lanes'][number]['waits_for'][number], strin
 function overviewText({ holds, states: counts, lanes }: QueueOverview): string {
   const held = holds.map(
     ({ scope, held_at }) =>
-      `HELD since ${held_at}: ${scope === 'all' ? 'all mail' : `mail of provider ${scope}`}.`,
+      `HELD since ${held_at}: ${scope === 'all' ? 'all mail' : `mail to provider ${scope}`}.`,
   )
   if (counts.length === 0) return [...held, 'The queue is empty.'].join('\n')
   const totals = counts.map(
@@ -201,14 +201,14 @@ function overviewText({ holds, states: counts, lanes }: QueueOverview): string {
   )
 }
 
-/** Mail that was handed over, by the queue id that the MTA gave it. */
+/** Mail that was handed off to an MTA, with the queue id that the MTA assigned. */
 function handedOverText({ count, mails }: HandedOver): string {
   const sum = `Handed over to an MTA in the last ${handedOverDays} days, awaiting a delivery report: ${countText(count)}.`
   if (mails.length === 0) return sum
   const hint = count > mails.length ? ` Showing the newest ${mails.length}; use --limit for more.` : ''
   return [
     `${sum}${hint}`,
-    'To hold or release mail that is still in the queue of Postfix, run `postsuper -h <id>` or `postsuper -H <id>`:',
+    "To hold or release mail that is still in Postfix's queue, run `postsuper -h <id>` or `postsuper -H <id>`:",
     ...mails.map(
       ({ queue_id, host, project_id, message_id, handed_over_at }) =>
         `  ${queue_id}  ${host ?? '-'}  ${handed_over_at}  project ${project_id}, message ${message_id}`,

@@ -1,4 +1,4 @@
-// Ends the process if Node.js is older than "engines" in package.json allows. Also run before the npm scripts.
+// Exits if Node.js is older than "engines" in package.json requires. The npm scripts also run this file first.
 const needed = [24, 16]
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 

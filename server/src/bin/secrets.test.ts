@@ -89,7 +89,7 @@ describe('postern secrets', () => {
     assert.match(wrong.stdout, /^2026-a +1 {2}WRONG KEY/m)
   })
 
-  test('rejects wrong arguments', async () => {
+  test('rejects invalid arguments', async () => {
     for (const [args, message] of [
       [[], /postern secrets rewrap/],
       [['rewrap', '--all'], /--all/],

@@ -29,14 +29,25 @@ import { startSubmission } from '../intake/submission/submission.ts'
 import { requireReplica } from '../platform/db/require-replica.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { createLogger } from '../platform/telemetry/log.ts'
-import { metrics, onScrape, watchProcess } from '../platform/telemetry/metrics.ts'
+import { Gauge, onScrape, watchProcess } from '../platform/telemetry/metrics.ts'
 import { startMetrics } from '../platform/telemetry/metrics-listener.ts'
 import { startTracing } from '../platform/telemetry/tracing.ts'
 import { startWorker } from '../worker/worker.ts'
 
+const certificateExpiry = new Gauge(
+  'postern_intake_certificate_expiry_timestamp_seconds',
+  'Expiry time of the TLS certificate used by the intake.',
+  {},
+)
+const providerUnavailable = new Gauge(
+  'postern_provider_unavailable',
+  "1 while none of the provider's hosts accepts mail and the worker is backing off, otherwise 0.",
+  { provider: ['service', 'ses'] },
+)
+
 /** A part of a serving process: the API, the worker, the intake or the metrics listener. */
 interface Part {
-  /** Reports not ready and accepts nothing new. */
+  /** Reports that the process is not ready, and stops accepting new work. */
   retire?(): void
   stop(graceMs: number): Promise<void>
 }
@@ -50,7 +61,7 @@ export async function serve(name: string, start: ((context: Context) => Promise<
   try {
     const isApart = config.cells.some(({ name, url }) => name === config.cell && url !== undefined)
     if (isApart) await context.home?.admin.read(requireReplica)
-    // Metrics first: a listener that fails must not leave a started worker behind.
+    // The metrics listener starts first, so that no worker is running if the listener fails.
     for (const startPart of [metricsPart, ...start]) parts.push(await startPart(context))
   } catch (error) {
     await Promise.all(parts.map((part) => part.stop(0)))
@@ -59,10 +70,11 @@ export async function serve(name: string, start: ((context: Context) => Promise<
     throw error
   }
 
-  // On SIGTERM or SIGINT: report not ready, accept no connections, finish running work, close the pools.
+  // On SIGTERM or SIGINT: report that the process is not ready, accept no new connections, finish current work, and
+  // close the pools.
   const graceMs = config.stopGraceSeconds * 1000
   closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
-    // Exit even if the steps below hang, for example on a log whose terminal is gone.
+    // Exit even if the steps below hang, for example while writing to a terminal that is gone.
     setTimeout(() => process.exit(1), graceMs).unref()
     if (err) log.fatal({ err }, 'stopping after an unexpected error')
     else log.info({ signal }, 'stopping')
@@ -87,7 +99,7 @@ async function metricsPart(context: Context): Promise<Part> {
     host: config.metricsHost,
     port: config.metricsPort,
     async requireReady() {
-      if (retired) throw new PosternError('unavailable', 'This process is stopping.')
+      if (retired) throw new PosternError('unavailable', 'The process is shutting down.')
       return requireReady(context, { needsJobs: false })
     },
     log,
@@ -117,12 +129,13 @@ export async function apiPart(context: Context): Promise<Part> {
   }
 }
 
-// A reverse proxy reuses each of its kept connections many times within this.
+// A reverse proxy reuses each idle connection many times within this period.
 const keptConnectionsMs = 1000
 
 /**
- * Waits briefly until no connection is open. A reverse proxy keeps connections for its next request: if they were closed at
- * once, a request in flight would be lost, and its caller would get 502. A retired API closes each with its next response.
+ * Waits briefly until no connection is open. A reverse proxy keeps connections open for its next request: closing
+ * them immediately would lose a request in flight, and its caller would get 502. An API that is shutting down closes
+ * each connection with its next response.
  */
 async function drained(server: Server, atMostMs: number): Promise<void> {
   const connections = promisify(server.getConnections.bind(server))
@@ -170,7 +183,7 @@ export async function intakePart(context: Context): Promise<Part> {
 }
 
 const setExpiry = ({ cert }: Certificate): void =>
-  metrics.certificateExpiry.set({}, new X509Certificate(cert).validToDate.getTime() / 1000)
+  certificateExpiry.set({}, new X509Certificate(cert).validToDate.getTime() / 1000)
 
 const certificateFiles = ({ intakeTlsCertificate, intakeTlsKey }: Config): CertificateFiles | undefined =>
   intakeTlsCertificate === undefined || intakeTlsKey === undefined
@@ -179,17 +192,17 @@ const certificateFiles = ({ intakeTlsCertificate, intakeTlsKey }: Config): Certi
 
 const usableCertificate = (files: CertificateFiles) =>
   readCertificate(files).catch((error: Error) => {
-    throw new UsageError(`The TLS certificate of the intake cannot be used: ${error.message}`)
+    throw new UsageError(`The intake's TLS certificate cannot be used: ${error.message}`)
   })
 
 export async function workerPart(context: Context): Promise<Part> {
-  const { config, db, home, log, carriers } = context
+  const { config, db, home, log, transports } = context
   const gauges = new QueueGauges({ db: db.admin, mailDb: home?.mail, log })
   onScrape(() => gauges.refresh())
   onScrape(() => {
     if (config.mtaHosts.length > 0)
-      metrics.providerUnavailable.set({ provider: 'service' }, Number(carriers.service.isUnavailable))
-    if (carriers.ses) metrics.providerUnavailable.set({ provider: 'ses' }, Number(carriers.ses.isUnavailable))
+      providerUnavailable.set({ provider: 'service' }, Number(transports.service.isUnavailable))
+    if (transports.ses) providerUnavailable.set({ provider: 'ses' }, Number(transports.ses.isUnavailable))
   })
   return startWorker(workerDeps(context))
 }

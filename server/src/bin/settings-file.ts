@@ -6,7 +6,7 @@ export function splitSettingsFile(words: string[]): { settingsFile?: string; res
   return option === '--settings' ? { settingsFile, rest } : { rest: words }
 }
 
-/** The file adds settings that the environment does not have. */
+/** Loads settings from the file. Variables that are already set in the environment are not changed. */
 export function loadSettingsFile(file: string | undefined): void {
   if (file === undefined) return
   try {

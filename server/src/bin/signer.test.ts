@@ -14,8 +14,8 @@ import { killOnExit } from '../testing/harness/kill-on-exit.ts'
 import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
 
 /**
- * `postern signer` as one user of the machine, and the rest of Postern as another, which is in its group. Both are users
- * that every machine has. Only root can become them, so each process begins as root and gives that up at once.
+ * `postern signer` runs as one user and the rest of Postern as another user in its group. Both users exist on every
+ * machine. Only root can switch to them, so each process starts as root and drops its privileges immediately.
  */
 interface Identity {
   uid: number
@@ -45,7 +45,7 @@ const seed = 'c5'.repeat(32)
 const [publicKey = ''] = writeKeys(
   publicKeyOf(signingKeyFrom({ id: 'signer-1', seed: Buffer.from(seed, 'hex') })),
 )
-/** As an installation has it that knows of no signer: the master key signs. */
+/** An installation without a signer: the master key signs. */
 const withoutSigner = {
   ...{ PATH: bareEnvironment['PATH'] ?? '', POSTERN_DATABASE_URL: database.url },
   POSTERN_PUBLIC_URL: 'http://localhost:8080',
@@ -54,7 +54,7 @@ const withoutSigner = {
 }
 const env = { ...withoutSigner, ...places, POSTERN_AUDIT_PUBLIC_KEYS: publicKey }
 
-/** The built program lies where other users may not look. */
+/** A copy of the built program: other users cannot read the directory that contains the original. */
 const copy = path.join(home, 'program')
 const becoming = ({ uid, gid, groups }: Identity): string =>
   `data:text/javascript,process.setgroups(${JSON.stringify(groups)});process.setgid(${gid});process.setuid(${uid})`
@@ -73,7 +73,7 @@ const run = (who: Identity, environment: Record<string, string>, ...args: string
       resolve({ status: error ? Number(error.code) : 0, printed: `${out}${err}` }),
     )
   })
-/** What a shell of that user may do. */
+/** Whether the script succeeds in a shell that runs as this user. */
 const mayDo = (who: Identity, script: string): Promise<boolean> =>
   new Promise((resolve) => {
     const groups = who.groups.length > 0 ? `--groups=${who.groups.join()}` : '--clear-groups'
@@ -117,7 +117,7 @@ describe('postern signer, as a separate user', () => {
     assert.equal((await run(posternUser, env, 'audit', 'key')).printed.trim(), publicKey)
   })
 
-  test("keeps its key, its memory and what it has signed from Postern's user", async () => {
+  test("protects its key, its memory and its checkpoints from Postern's user", async () => {
     const { POSTERN_AUDIT_CHECKPOINT_FILE: file, POSTERN_AUDIT_SIGNER_SOCKET: socket } = places
     assert.ok(await mayDo(signerUser, `cat ${keyFile}`), 'the test can tell the difference')
     assert.ok(await mayDo(posternUser, `cat ${file}`), 'verification reads the checkpoints')
@@ -135,7 +135,7 @@ describe('postern signer, as a separate user', () => {
       assert.equal(await mayDo(posternUser, attempt), false, attempt)
   })
 
-  test('refuses users who are not in its group', async () => {
+  test('rejects users who are not in its group', async () => {
     await recordEach(db, [auditEntry()])
     const { status, printed } = await run(stranger, env, 'audit', 'checkpoint')
     assert.notEqual(status, 0)
@@ -143,7 +143,7 @@ describe('postern signer, as a separate user', () => {
     assert.equal((await run(posternUser, env, 'audit', 'checkpoint')).status, 0)
   })
 
-  test("a checkpoint that Postern's user signs itself does not verify, and the signer does not go on from it", async () => {
+  test("a checkpoint that Postern's user signs does not verify, and the signer does not continue from it", async () => {
     const file = await readFile(places.POSTERN_AUDIT_CHECKPOINT_FILE, 'utf8')
     await recordEach(db, [auditEntry()])
     assert.equal((await run(posternUser, withoutSigner, 'audit', 'checkpoint')).status, 0)

@@ -36,13 +36,19 @@ describe('postern users reset-password', () => {
     assert.equal((await new CookieJar(api.url).post('/v1/auth/password/reset', body)).status, 204)
     assert.equal((await new CookieJar(api.url).post('/v1/auth/password/reset', body)).status, 404)
     const [row] = await database.query(
-      `select users.role, audit.operation, audit.actor_id::int, audit.reason
+      `select users.role, audit.operation, audit.actor_kind, audit.actor_id::int, audit.reason
          from control.users as users join control.audit as audit on audit.resource_id = users.id::text
         where users.id = $1 and audit.resource_type = 'user' order by audit.seq desc limit 1`,
       [userId],
     )
     const operation = 'users.reset-password'
-    assert.deepEqual(row, { role: 'user', operation, actor_id: 0, reason: 'Called by phone' })
+    assert.deepEqual(row, {
+      role: 'user',
+      operation,
+      actor_kind: 'shell',
+      actor_id: 0,
+      reason: 'Called by phone',
+    })
   })
 
   test('fails with 2 for disabled and unknown users', async () => {

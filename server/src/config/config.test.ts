@@ -35,12 +35,12 @@ describe('the configuration', () => {
     assert.equal(
       config.databaseOwnerUrl,
       config.databaseUrl,
-      'the owner is the same login unless another is named',
+      'the owner login is the same unless another is set',
     )
     assert.equal(config.port, 8080)
     assert.deepEqual(config.oidcIssuers, [])
     assert.deepEqual(config.trustedProxies, [])
-    assert.equal(config.sesRegion, undefined, 'SES is not offered unless it is asked for')
+    assert.equal(config.sesRegion, undefined, 'SES is not offered unless configured')
     assert.deepEqual(config.dnsServers, [])
     assert.deepEqual(config.mtaHosts, [])
     assert.equal(config.mxHost, 'mail.example.com')
@@ -48,7 +48,7 @@ describe('the configuration', () => {
     assert.deepEqual([...config.suppressOn], ['5.1.1', '5.1.2', '5.1.6', '5.1.10', '5.2.1'])
   })
 
-  test('reports every mistake at once, each in a sentence that names the variable', () => {
+  test('reports all mistakes together, each in a sentence that names the variable', () => {
     const found = problemsOf({
       POSTERN_PUBLIC_URL: 'http://mail.example.com',
       POSTERN_HTTP_PORT: '99999',
@@ -59,7 +59,7 @@ describe('the configuration', () => {
       POSTERN_OIDC_ISSUERS: '[{"issuer":"https://id.example.com"}]',
     })
     assert.deepEqual(found, [
-      'POSTERN_DATABASE_URL is not set. URL of the PostgreSQL database, with the login of the application: postgres://user:password@host/database',
+      "POSTERN_DATABASE_URL is not set. URL of the PostgreSQL database, with the application's login: postgres://user:password@host/database",
       'POSTERN_PUBLIC_URL must begin with https:// (http:// is allowed for localhost only)',
       'POSTERN_HTTP_PORT must be a whole number from 0 to 65535, not "99999"',
       'POSTERN_TRUSTED_PROXIES must list addresses or networks such as 10.0.0.0/8; "here" is neither',
@@ -72,7 +72,7 @@ describe('the configuration', () => {
 
   test('rejects a mistyped variable and suggests the right one', () => {
     assert.deepEqual(problemsOf({ ...usable, POSTERN_HTTP_PROT: '8081' }), [
-      'POSTERN_HTTP_PROT is not a setting of Postern; did you mean POSTERN_HTTP_PORT?',
+      'POSTERN_HTTP_PROT is not a Postern setting; did you mean POSTERN_HTTP_PORT?',
     ])
   })
 
@@ -100,7 +100,7 @@ describe('the configuration', () => {
     assert.equal(loadConfig(file, () => `${POSTERN_AUTH_SECRETS}\n`).authSecrets.length, 2)
     assert.deepEqual(
       problemsOf({ ...usable, ...file }, () => ''),
-      ['POSTERN_AUTH_SECRETS and POSTERN_AUTH_SECRETS_FILE are both set; keep one of them'],
+      ['POSTERN_AUTH_SECRETS and POSTERN_AUTH_SECRETS_FILE are both set; remove one of them'],
     )
     assert.deepEqual(
       problemsOf(file, () => {
@@ -126,7 +126,7 @@ describe('the configuration', () => {
     assert.ok(!found.join().includes('canary'))
   })
 
-  test('assigns every shard to one cell, and knows the cell of the process', () => {
+  test('assigns every shard to one cell, and finds the cell of the process', () => {
     const [a, b] = [
       { name: 'a', shards: '0-511', url: 'postgres://app:hunter2-hunter2@a.example.com/postern' },
       { name: 'b', shards: '512-1000, 1001-1023' },
@@ -304,7 +304,7 @@ describe('the configuration', () => {
     }
   })
 
-  test('accepts URLs of MTAs, and never repeats one that may contain a password', () => {
+  test('accepts MTA URLs, and never repeats one that may contain a password', () => {
     const of = (hosts: string) => ({ ...usable, POSTERN_MTA_HOSTS: hosts })
     const good = ['smtp://mta1.example.com', 'smtp://a%40b:c%2C@192.0.2.1:587', 'smtps://[2001:db8::25]:465']
     assert.deepEqual(loadConfig(of(good.join(', '))).mtaHosts.map(String), good)
@@ -331,7 +331,7 @@ describe('the configuration', () => {
     }
   })
 
-  test('requires the certificate of the intake together with its key', () => {
+  test("requires the intake's certificate and key together", () => {
     const together = 'POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY must both be set, or neither'
     const [cert, key] = [{ POSTERN_INTAKE_TLS_CERTIFICATE: '/cert' }, { POSTERN_INTAKE_TLS_KEY: '/key' }]
     assert.deepEqual(problemsOf({ ...usable, ...cert }), [together])

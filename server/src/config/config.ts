@@ -48,7 +48,7 @@ export function loadSignerConfig(
   return { socket, file, key, databaseUrl, logLevel: level }
 }
 
-/** Problems of settings that are valid alone but not together. */
+/** Settings that are valid individually but not in combination. */
 function contradictions({
   oidcIssuers,
   publicUrl,

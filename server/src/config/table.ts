@@ -25,7 +25,7 @@ import {
   versionedSecrets,
 } from './values.ts'
 
-/** The highest value of a cap: larger than any operator needs, and small enough to count. */
+/** The highest value of a cap: larger than any operator needs, but small enough for the rows to be counted. */
 const highestCap = 1_000_000
 
 const capSettings = Object.fromEntries(
@@ -35,12 +35,12 @@ const capSettings = Object.fromEntries(
   ]),
 ) as Record<CapName, Setting<number>>
 
-/** Every setting of Postern. The same environment serves every `postern` command. */
+/** All of Postern's settings. Every `postern` command reads the same environment. */
 export const settings = {
   databaseUrl: {
     name: 'POSTERN_DATABASE_URL',
     about:
-      'URL of the PostgreSQL database, with the login of the application: postgres://user:password@host/database',
+      "URL of the PostgreSQL database, with the application's login: postgres://user:password@host/database",
     secret: true,
     parse: postgresUrl,
   },
@@ -54,15 +54,16 @@ export const settings = {
   },
   databasePoolSize: {
     name: 'POSTERN_DATABASE_POOL_SIZE',
-    about: 'Maximum database connections per process and role.',
+    about: 'Maximum number of database connections per role in each process.',
     default: '10',
     parse: integer(1, 500),
   },
   cells: {
     name: 'POSTERN_CELLS',
     about:
-      'Separate databases for mail, as a JSON list of {"name", "shards", "url"?, "owner_url"?, "source_url"?}; ' +
-      'see docs/operations/scale.md. Empty: mail is in the database of POSTERN_DATABASE_URL, which suits nearly every installation.',
+      'Separate databases for mail, as a JSON list of {"name", "shards", "url"?, "owner_url"?, "source_url"?}; see ' +
+      'docs/operations/scale.md. Empty: mail is stored in the POSTERN_DATABASE_URL database, which suits nearly every ' +
+      'installation.',
     default: '[]',
     secret: true,
     parse: cells,
@@ -70,7 +71,7 @@ export const settings = {
   cell: {
     name: 'POSTERN_CELL',
     about:
-      'The cell of POSTERN_CELLS that this process belongs to: its worker sends the mail of that cell, and API keys and ' +
+      "The cell in POSTERN_CELLS that this process belongs to: its worker sends that cell's mail, and API keys and " +
       'routes are looked up there. Empty: the process belongs to control, and its worker runs the jobs that belong to no cell.',
     default: '',
     parse: (value: string) => (value === '' ? undefined : value),
@@ -78,8 +79,8 @@ export const settings = {
   controlReplicaMaxAgeSeconds: {
     name: 'POSTERN_CONTROL_REPLICA_MAX_AGE_SECONDS',
     about:
-      'Maximum age of the control replica in a cell of POSTERN_CELLS. While the replica is older, new mail for that cell is ' +
-      'refused with 503 and its queue waits; see docs/operations/scale.md. The clocks of the servers must agree.',
+      "Maximum age of a cell's control replica (POSTERN_CELLS). While the replica is older, new mail for that cell is " +
+      "rejected with 503 and its queue is paused; see docs/operations/scale.md. The servers' clocks must be synchronized.",
     default: '300',
     parse: integer(10, 86_400),
   },
@@ -113,15 +114,16 @@ export const settings = {
   authSecrets: {
     name: 'POSTERN_AUTH_SECRETS',
     about:
-      'Secrets that protect sessions, token-signing keys and TOTP seeds, as version:secret, separated by commas, ' +
-      'newest first, each at least 32 characters: 1:$(openssl rand -hex 32). Put a new secret first and keep the old ones after it.',
+      'Secrets that protect sessions, token-signing keys and TOTP seeds, as version:secret, separated by commas, newest ' +
+      'first, each at least 32 characters: 1:$(openssl rand -hex 32). Put a new secret first and keep the old ones ' +
+      'after it.',
     secret: true,
     parse: versionedSecrets,
   },
   masterKeys: {
     name: 'POSTERN_MASTER_KEYS',
     about:
-      'Keys that wrap the project keys, which encrypt the secrets of projects: name:64 hexadecimal digits, separated by ' +
+      "Keys that wrap the project keys, which encrypt the projects' secrets: name:64 hexadecimal digits, separated by " +
       'commas; the first one wraps new keys: 1:$(openssl rand -hex 32). Without a signer, the key that signs audit ' +
       'checkpoints is derived from the first one. Keep an old key after a new one until `postern secrets rewrap` has run.',
     secret: true,
@@ -130,18 +132,18 @@ export const settings = {
   auditCheckpointFile: {
     name: 'POSTERN_AUDIT_CHECKPOINT_FILE',
     about:
-      'A file to which every audit checkpoint is also appended, best on the storage of another machine: removing entries up to ' +
-      'its last checkpoint can be proved. With a signer, the signer writes the file, and every other process only reads it. ' +
-      'Empty: none.',
+      'A file to which every audit checkpoint is also appended, preferably on another machine. With it, the removal of ' +
+      'entries up to its last checkpoint can be detected. With a signer, the signer writes the file, and every other ' +
+      'process only reads it. Empty: none.',
     default: '',
     parse: (value: string) => (value === '' ? undefined : value),
   },
   auditSignerSocket: {
     name: 'POSTERN_AUDIT_SIGNER_SOCKET',
     about:
-      'The Unix socket of `postern signer`, through which the worker requests signatures of audit checkpoints; see ' +
+      'The Unix socket of `postern signer`, through which the worker requests signatures for audit checkpoints; see ' +
       'docs/operations/audit.md. All processes except the signer also need POSTERN_AUDIT_PUBLIC_KEYS. Empty, with ' +
-      'POSTERN_AUDIT_PUBLIC_KEYS: this worker creates no checkpoints; the worker on the machine of the signer does. Empty, ' +
+      "POSTERN_AUDIT_PUBLIC_KEYS: this worker creates no checkpoints; the worker on the signer's machine does. Empty, " +
       'without them: a worker signs checkpoints with a key derived from the first master key.',
     default: '',
     parse: (value: string) => (value === '' ? undefined : value),
@@ -150,9 +152,9 @@ export const settings = {
     name: 'POSTERN_AUDIT_PUBLIC_KEYS',
     about:
       'The public keys of `postern signer`, as name:64 hexadecimal digits, separated by commas: the current one first, then ' +
-      'earlier ones. If set, no other signature of a checkpoint is valid. Empty: no signer is used.',
+      'earlier ones. If set, checkpoints signed with any other key are invalid. Empty: no signer is used.',
     default: '',
-    // Not a secret, but it may come from a file.
+    // Not a secret, but it can be read from a file.
     secret: true,
     parse: publicKeys,
   },
@@ -175,33 +177,33 @@ export const settings = {
   },
   requestsPerAddress: {
     name: 'POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS',
-    about: 'Maximum requests of one address (IPv6: one /64 network) per minute and process.',
+    about: 'Maximum requests per minute from one address (IPv6: one /64 network) to each process.',
     default: '1200',
     parse: integer(1, 1_000_000_000),
   },
   requestsPerUser: {
     name: 'POSTERN_REQUESTS_PER_MINUTE_PER_USER',
     about:
-      'Maximum requests of one user per minute and process, counted separately for the administrative and the customer API.',
+      'Maximum requests per minute from one user to each process, counted separately for the administrative and the customer API.',
     default: '600',
     parse: integer(1, 1_000_000_000),
   },
   requestsPerKey: {
     name: 'POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY',
     about:
-      'Maximum requests of one API key per minute and process. Mail submitted by SMTP counts as requests.',
+      'Maximum requests per minute with one API key to each process. Each message submitted over SMTP counts as a request.',
     default: '6000',
     parse: integer(1, 1_000_000_000),
   },
   testsPerEndpoint: {
     name: 'POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT',
-    about: 'Maximum tests of one endpoint (endpoints.test) per minute and process.',
+    about: 'Maximum tests of one endpoint (endpoints.test) per minute in each process.',
     default: '10',
     parse: integer(1, 1_000_000_000),
   },
   replaysPerEndpoint: {
     name: 'POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT',
-    about: 'Maximum replays of single events to one endpoint (endpoints.replay) per minute and process.',
+    about: 'Maximum replays of single events to one endpoint (endpoints.replay) per minute in each process.',
     default: '60',
     parse: integer(1, 1_000_000_000),
   },
@@ -217,14 +219,14 @@ export const settings = {
     name: 'POSTERN_MAX_BYTES_PER_DAY',
     about:
       'Maximum bytes that a project may store per UTC day by sending mail: the content, plus 1024 for each recipient. Further ' +
-      'mail is refused with `quota_exceeded`.',
+      'mail is rejected with `quota_exceeded`.',
     default: String(10 * 1024 ** 3),
     parse: integer(1, Number.MAX_SAFE_INTEGER),
   },
   max_inbound_bytes_per_day: {
     name: 'POSTERN_MAX_INBOUND_BYTES_PER_DAY',
     about:
-      'Maximum bytes of inbound mail of a project per UTC day: the message, its webhook payload, and 1024 for each recipient. ' +
+      'Maximum bytes of inbound mail per project per UTC day: the message, its webhook payload, and 1024 for each recipient. ' +
       'Further mail is deferred (452), and its sender retries.',
     default: String(1024 ** 3),
     parse: integer(1, Number.MAX_SAFE_INTEGER),
@@ -232,7 +234,7 @@ export const settings = {
   max_forwards_per_day: {
     name: 'POSTERN_MAX_FORWARDS_PER_DAY',
     about:
-      'Maximum messages that the routes of a project may forward per UTC day. They also count against the plan. Further mail ' +
+      "Maximum messages that a project's routes may forward per UTC day. They also count against the plan. Further mail " +
       'is deferred (452), and its sender retries.',
     default: '10000',
     parse: integer(0, Number.MAX_SAFE_INTEGER),
@@ -240,14 +242,15 @@ export const settings = {
   forwardConfirmationsPerProject: {
     name: 'POSTERN_FORWARD_CONFIRMATIONS_PER_DAY_PER_PROJECT',
     about:
-      'Maximum confirmation mails to the forwarding targets of a project per UTC day. Further ones wait for the next day.',
+      "Maximum confirmation messages to a project's forwarding targets per UTC day. Further messages are sent the next day.",
     default: '20',
     parse: integer(0, 1_000_000),
   },
   forwardConfirmationsPerAddress: {
     name: 'POSTERN_FORWARD_CONFIRMATIONS_PER_DAY_PER_ADDRESS',
     about:
-      'Maximum confirmation mails for forwards to one address per UTC day, across all projects. Further ones wait for the next day.',
+      'Maximum confirmation messages for forwards to one address per UTC day, across all projects. Further messages are ' +
+      'sent the next day.',
     default: '3',
     parse: integer(0, 1_000_000),
   },
@@ -262,10 +265,10 @@ export const settings = {
   sesRegion: {
     name: 'POSTERN_SES_REGION',
     about:
-      'The region of Amazon SES, for example eu-west-1. Empty: SES is not available. Credentials come from the default AWS ' +
-      'provider chain (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, the role of the container or ' +
-      'the instance) and need ses:CreateEmailIdentity, ses:TagResource, ses:GetEmailIdentity, ses:DeleteEmailIdentity ' +
-      'and, to send, ses:SendEmail and ses:SendRawEmail.',
+      'The region of Amazon SES, for example eu-west-1. Empty: SES is not available. Credentials come from the default ' +
+      'AWS provider chain (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the role of the container or ' +
+      'instance) and need ses:CreateEmailIdentity, ses:TagResource, ses:GetEmailIdentity, ses:DeleteEmailIdentity and, ' +
+      'to send, ses:SendEmail and ses:SendRawEmail.',
     default: '',
     parse: sesRegion,
   },
@@ -277,7 +280,7 @@ export const settings = {
   },
   sesEndpoint: {
     name: 'POSTERN_SES_ENDPOINT',
-    about: 'URL of a private SES endpoint. Empty: the public endpoint of the region.',
+    about: "URL of a private SES endpoint. Empty: the region's public endpoint.",
     default: '',
     parse: (value: string) => (value === '' ? undefined : bareUrl(value).origin),
   },
@@ -301,7 +304,7 @@ export const settings = {
     name: 'POSTERN_SNS_ENDPOINT',
     about:
       'URL of a private SNS endpoint, to load certificates and confirm subscriptions. ' +
-      "Empty: the public endpoint of the topic's region.",
+      "Empty: the public endpoint in the topic's region.",
     default: '',
     parse: (value: string) => (value === '' ? undefined : bareUrl(value).origin),
   },
@@ -309,7 +312,7 @@ export const settings = {
     name: 'POSTERN_DNS_SERVERS',
     about:
       'Addresses, separated by commas, of the DNS resolvers to use, each with an optional port: ' +
-      '192.0.2.53, [2001:db8::53]:5353. Empty: those of the system.',
+      "192.0.2.53, [2001:db8::53]:5353. Empty: the system's resolvers.",
     default: '',
     parse: dnsServers,
   },
@@ -328,27 +331,27 @@ export const settings = {
   },
   dispatchConcurrency: {
     name: 'POSTERN_DISPATCH_CONCURRENCY',
-    about: 'Messages that a worker hands over concurrently.',
+    about: 'Number of messages that a worker submits to providers concurrently.',
     default: '50',
     parse: integer(1, 1000),
   },
   composeThreads: {
     name: 'POSTERN_COMPOSE_THREADS',
-    about: 'Threads of a worker that compose and sign mail. 0: the main thread does it.',
+    about: 'Number of threads per worker that compose and sign mail. 0: the main thread does this.',
     default: '1',
     parse: integer(0, 64),
   },
   webhookPorts: {
     name: 'POSTERN_WEBHOOK_PORTS',
-    about: 'The ports, separated by commas, that URLs of endpoints may use.',
+    about: 'The ports, separated by commas, that endpoint URLs may use.',
     default: '443',
     parse: ports,
   },
   privateNetworks: {
     name: 'POSTERN_PRIVATE_NETWORKS',
     about:
-      'Addresses or networks (CIDR), separated by commas, that endpoints may be in although they are not ' +
-      'public: 10.20.0.0/16. Every customer can then send requests to hosts in them. Empty: none.',
+      'Private addresses or networks (CIDR), separated by commas, that endpoint URLs may point to: ' +
+      '10.20.0.0/16. Every customer can then send requests to hosts at these addresses. Empty: none.',
     default: '',
     parse: networks,
   },
@@ -371,16 +374,16 @@ export const settings = {
   activityRetentionDays: {
     name: 'POSTERN_ACTIVITY_RETENTION_DAYS',
     about:
-      'How many days the activity log of projects and users is kept, up to the newest 50,000 rows of a project and 10,000 of ' +
-      'a user. The audit log of administrators is never deleted.',
+      'How many days the activity log of projects and users is kept, up to the newest 50,000 rows per project and ' +
+      "10,000 per user. The administrators' audit log is never deleted.",
     default: '365',
     parse: integer(1, 3660),
   },
   bodyRetentionHours: {
     name: 'POSTERN_BODY_RETENTION_HOURS',
     about:
-      'How many hours the content of a message is kept after the UTC day of its acceptance. Content of unsent mail is kept ' +
-      'until it is handed over.',
+      "How many hours a message's content is kept after the UTC day on which the message was accepted. The content of " +
+      'unsent mail is kept until it is handed over to the provider.',
     default: '24',
     parse: integer(24, 87840),
   },
@@ -393,15 +396,16 @@ export const settings = {
   bouncePort: {
     name: 'POSTERN_BOUNCE_PORT',
     about:
-      'The port for bounces, delivery reports and complaints. The MX of POSTERN_RETURN_PATH_HOST and the reports of your ' +
-      'MTAs must lead to it.',
+      'The port for bounces, delivery reports and complaints. The mail for POSTERN_RETURN_PATH_HOST and reports from ' +
+      'your MTAs must be delivered to it.',
     default: '2525',
     parse: integer(0, 65535),
   },
   inboundPort: {
     name: 'POSTERN_INBOUND_PORT',
     about:
-      "The port for inbound mail to customers' domains. Port 25 of POSTERN_MX_HOST must lead to it. Empty: no inbound mail.",
+      "The port for inbound mail to customers' domains. Port 25 of POSTERN_MX_HOST must be forwarded to it. Empty: no " +
+      'inbound mail.',
     default: '',
     parse: optionalPort,
   },
@@ -409,8 +413,8 @@ export const settings = {
     name: 'POSTERN_FEEDBACK_REPORTERS',
     about:
       'Domains, addresses or networks (CIDR), separated by commas, that may send complaint reports to fbl@ and abuse@ of ' +
-      'POSTERN_RETURN_PATH_HOST. A domain matches valid DKIM signatures of it and its subdomains. Reports whose valid ' +
-      'DKIM signature is aligned with From are always accepted; all others are refused.',
+      'POSTERN_RETURN_PATH_HOST. A domain matches valid DKIM signatures by that domain and its subdomains. Reports whose valid ' +
+      'DKIM signature is aligned with From are always accepted; all others are rejected.',
     default: '',
     parse: reporters,
   },
@@ -451,17 +455,17 @@ export const settings = {
   suppressOn: {
     name: 'POSTERN_SUPPRESS_ON',
     about:
-      'Enhanced status codes (RFC 3463), separated by commas, of bounces that add the recipient to the suppression ' +
-      'list of the project. `none`: no bounce does. A complaint always does.',
+      "Enhanced status codes (RFC 3463), separated by commas, of bounces that add the recipient to the project's " +
+      'suppression list. `none`: no bounce does. A complaint always does.',
     default: '5.1.1, 5.1.2, 5.1.6, 5.1.10, 5.2.1',
     parse: bounceCodes,
   },
   systemMailFrom: {
     name: 'POSTERN_SYSTEM_MAIL_FROM',
     about:
-      'The sender address of system mail: invitations, password reset links, confirmations of forwards, and notices to project ' +
-      'owners. It is sent through POSTERN_MTA_HOSTS. Empty: no system mail is sent, which is logged, and no forward becomes ' +
-      'active.',
+      'The sender address of system mail: invitations, password reset links, confirmations of forwards, and notices to ' +
+      'project owners. It is sent through POSTERN_MTA_HOSTS. Empty: no system mail is sent (a warning is logged), and ' +
+      'no forward becomes active.',
     default: '',
     parse: mailbox,
   },
@@ -469,8 +473,8 @@ export const settings = {
     name: 'POSTERN_MTA_HOSTS',
     about:
       'The MTAs of the provider `service`, separated by commas: smtp://host:25, smtp://user:password@host:587 or ' +
-      'smtps://host:465. STARTTLS is used if it is offered. With a password, TLS and a valid certificate are required, as ' +
-      'with smtps. Empty: mail of this provider waits.',
+      'smtps://host:465. STARTTLS is used if it is offered. If a password is set, TLS and a valid certificate are ' +
+      'required, as with smtps. Empty: mail to this provider stays queued.',
     default: '',
     secret: true,
     parse: mtaHosts,
@@ -499,7 +503,7 @@ export const settings = {
   traceShare: {
     name: 'POSTERN_TRACE_SHARE',
     about:
-      'The share of requests and submissions without an incoming trace context that is traced, from 0 to 1.',
+      'The fraction of requests and submissions without an incoming trace context to trace, from 0 to 1.',
     default: '1',
     parse: share,
   },
@@ -511,7 +515,7 @@ export const settings = {
   },
   stopGraceSeconds: {
     name: 'POSTERN_STOP_GRACE_SECONDS',
-    about: 'How long a stopping process may take to finish running requests.',
+    about: 'How long a process may take to finish in-flight requests when it shuts down.',
     default: '25',
     parse: integer(1, 3600),
   },

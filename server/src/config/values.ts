@@ -9,7 +9,10 @@ import { UsageError } from '../platform/errors.ts'
 import { integer, list, Wrong } from '../platform/settings.ts'
 import { regionOfTopic } from '../providers/sns.ts'
 
-/** Parsers for the settings of config/table.ts. Each returns a value or throws `Wrong` with what is expected. */
+/**
+ * Parsers for the settings in config/table.ts. Each returns a value or throws `Wrong` with a description of the
+ * expected value.
+ */
 
 export function ports(value: string): number[] {
   const entries = list(value)
@@ -41,7 +44,7 @@ export function postgresUrl(value: string): string {
     throw new Wrong('must look like postgres://user:password@host/database')
   }
   if (url.searchParams.has('options')) {
-    throw new Wrong('must not set "options": Postern uses them to choose the role of a connection')
+    throw new Wrong('must not set "options": Postern uses it to set the role of each connection')
   }
   return value
 }
@@ -282,10 +285,10 @@ const CellSettings = Type.Array(
 export interface CellSetting {
   name: string
   shards: number[]
-  /** Undefined: it is in the database of POSTERN_DATABASE_URL. */
+  /** Undefined if the cell uses the database at POSTERN_DATABASE_URL. */
   url: string | undefined
   ownerUrl: string | undefined
-  /** The URL with which the cell's PostgreSQL server connects to control. */
+  /** The URL that the cell's PostgreSQL server uses to connect to control. */
   sourceUrl: string | undefined
 }
 
@@ -305,7 +308,7 @@ export function cells(value: string): CellSetting[] {
   }))
   if (new Set(all.map(({ name }) => name)).size < all.length) throw new Wrong('contains the same cell twice')
   if (all.filter(({ url }) => url === undefined).length > 1) {
-    throw new Wrong('has two cells without "url": only one can be in the database of POSTERN_DATABASE_URL')
+    throw new Wrong('has two cells without "url": only one can be in the POSTERN_DATABASE_URL database')
   }
   const assigned = all.flatMap(({ shards }) => shards)
   const missing = Array.from({ length: shardCount }, (_none, shard) => shard).find(

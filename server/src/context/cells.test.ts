@@ -15,8 +15,8 @@ import { Dispatcher } from '../worker/dispatcher.ts'
 import { workerDeps } from './context.ts'
 
 /**
- * A cell whose copy of control is old. Control and the cell are one database here, under two addresses: what replication
- * would bring is written by the test. e2e/17-two-cells.test.ts stops a real subscription.
+ * A cell with a stale replica of control. Here, control and the cell are one database under two addresses;
+ * the test writes what replication would write. e2e/17-two-cells.test.ts stops a real subscription.
  */
 const database = await testDatabase()
 const mta = await startMtaInbox()
@@ -40,9 +40,9 @@ const beat = (ago: string) =>
 const anonymous = new Client(api.url, '', '')
 const becomes = async (ago: string, replica?: 'stale') => {
   await beat(ago)
-  await eventually(`the process knows of a heartbeat of ${ago} ago`, async () => {
+  await eventually(`the process has read a heartbeat from ${ago} ago`, async () => {
     const { status, body } = await anonymous.get('/readyz')
-    assert.equal(status, 200, 'inbound mail goes on, so the process is ready')
+    assert.equal(status, 200, 'inbound mail is still accepted, so the process is ready')
     return body.replica === replica
   })
 }
@@ -58,7 +58,7 @@ const sentCount = async () =>
   (await database.query('select from mail.messages where project_id = $1', [sender.id])).length
 
 describe('a cell whose control replica is older than the limit', () => {
-  test('accepts no mail by HTTP, in batches or by SMTP, and says when to retry', async () => {
+  test('accepts no mail by HTTP, in batches or by SMTP, and states when to retry', async () => {
     await sender.send()
     const client = await open(sender.secret)
     await becomes('301 seconds', 'stale')
@@ -79,19 +79,19 @@ describe('a cell whose control replica is older than the limit', () => {
     assert.match(await submit(client, someText(sender.domain.name)), /^250 /)
   })
 
-  test('looks API keys up in control, not in the replica', async () => {
-    const asked: string[] = []
+  test('looks up API keys in control, not in the replica', async () => {
+    const calls: string[] = []
     for (const [name, db] of Object.entries({ copy: cell.mail, control: api.context.db.everywhere })) {
       const readOne = db.readOne.bind(db)
       db.readOne = (query) => {
-        asked.push(name)
+        calls.push(name)
         return readOne(query)
       }
     }
     const lookedUpIn = async () => {
-      asked.length = 0
+      calls.length = 0
       await sender.program.get('/messages')
-      return asked[0]
+      return calls[0]
     }
     await becomes('301 seconds', 'stale')
     assert.equal(await lookedUpIn(), 'control')
@@ -99,23 +99,23 @@ describe('a cell whose control replica is older than the limit', () => {
     assert.equal(await lookedUpIn(), 'copy')
   })
 
-  test('claims nothing, and continues when the replica is fresh', async () => {
+  test('claims nothing until the replica is fresh again', async () => {
     const id = await sender.send({ to: ['waits@example.net'] })
     await becomes('301 seconds', 'stale')
     const { dispatch, log } = workerDeps(api.context)
-    let asked = 0
+    let calls = 0
     const { mayClaim } = dispatch
     assert.ok(mayClaim)
     const dispatcher = new Dispatcher({
       ...{ ...dispatch, db: cell.mail, log },
       mayClaim() {
-        asked++
+        calls++
         return mayClaim()
       },
     })
     cleanUp(() => dispatcher.stop())
     dispatcher.start()
-    await eventually('the dispatcher had five occasions', () => asked >= 5)
+    await eventually('the dispatcher has checked five times', () => calls >= 5)
     const states = await database.query<{ state: string; attempt: number }>(
       'select state, attempt from mail.dispatch where message_id = $1',
       [id],
@@ -145,12 +145,12 @@ describe('a cell whose control replica is older than the limit', () => {
     await becomes('0 seconds')
   })
 
-  test('refuses SMTP authentication temporarily while control is unreachable', async () => {
+  test('temporarily rejects SMTP authentication while control is unreachable', async () => {
     await becomes('301 seconds', 'stale')
     const client = await open()
     const { everywhere } = api.context.db
     const { readOne } = everywhere
-    everywhere.readOne = () => Promise.reject(new Error('control is away'))
+    everywhere.readOne = () => Promise.reject(new Error('control is unreachable'))
     try {
       assert.match((await client.say(plainOf(sender.secret))) ?? '', /^454 4\.7\.0/)
     } finally {

@@ -6,11 +6,11 @@ import { type Cell, Cells, cellIn } from '../platform/db/cells.ts'
 import type { Database, UnscopedDb } from '../platform/db/db.ts'
 import { ReplicaAge } from '../platform/db/replica-age.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
-import { metrics } from '../platform/telemetry/metrics.ts'
+import { Gauge } from '../platform/telemetry/metrics.ts'
 import type { ProviderName } from '../providers/sending-identities.ts'
 
 /**
- * Opens the databases of mail, and stops acceptance and claims in a cell whose control replica is too old
+ * Opens the mail databases, and stops acceptance and claims in a cell whose control replica is too old
  * (platform/db/replica-age.ts). Inbound mail, reports and webhooks continue.
  */
 export type Replicas = ReadonlyMap<Cell, ReplicaAge>
@@ -18,7 +18,7 @@ export type Replicas = ReadonlyMap<Cell, ReplicaAge>
 export interface OpenCells {
   cells: Cells
   home: Cell | undefined
-  /** The databases of cells, without that of control. */
+  /** The cells' databases, excluding the control database. */
   opened: Database[]
   replicas: Map<Cell, ReplicaAge>
 }
@@ -50,7 +50,10 @@ export function openCells(
   }
 }
 
-/** A stale replica may miss the revocation of an API key, so keys are then looked up in control. */
+/**
+ * A stale replica may not include the revocation of an API key, so in that case keys are looked up in
+ * control.
+ */
 export const keysIn = (
   home: Cell | undefined,
   replicas: Replicas,
@@ -62,7 +65,13 @@ export const keysIn = (
     : (home?.mail ?? control)
 }
 
-/** Sets the gauge of the replica age. An unknown age is infinite. */
+const replicaAge = new Gauge(
+  'postern_control_replica_age_seconds',
+  'Age of the replica of control in this cell; in processes outside of cells, age of the oldest replica in any cell.',
+  {},
+)
+
+/** Sets the replica age gauge. An unknown age counts as infinite. */
 export async function setReplicaAge(replicas: Replicas, home: Cell | undefined): Promise<void> {
   const shown = [...replicas].filter(([cell]) => home === undefined || cell === home)
   const ages = await Promise.all(
@@ -71,12 +80,12 @@ export async function setReplicaAge(replicas: Replicas, home: Cell | undefined):
       return replica.seconds ?? Number.POSITIVE_INFINITY
     }),
   )
-  metrics.controlReplicaAge.set({}, ages.length === 0 ? undefined : Math.max(...ages))
+  replicaAge.set({}, ages.length === 0 ? undefined : Math.max(...ages))
 }
 
 /**
- * Each cell has its own acceptance, because one batch is one transaction in one database. A cell whose control replica is
- * too old accepts no mail: it may not know that a project was locked.
+ * Each cell has its own acceptance, because one batch is one transaction in one database. A cell whose
+ * control replica is too old accepts no mail: the replica may not show that a project was locked.
  */
 export function acceptanceOf(
   cells: Cells,
@@ -106,7 +115,7 @@ export function acceptanceOf(
   }
 }
 
-/** Whether the dispatcher of a cell may claim mail. */
+/** Whether a cell's dispatcher can claim mail. */
 export function mayClaimIn(home: Cell | undefined, replicas: Replicas): { mayClaim?: () => boolean } {
   const replica = home && replicas.get(home)
   return replica ? { mayClaim: () => !replica.isStaleNow } : {}

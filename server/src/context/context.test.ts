@@ -24,7 +24,7 @@ const contextWith = (environment: Record<string, string>) =>
   )
 
 describe('the context of a process', () => {
-  test('has SES if it is configured, with its region and the credentials of the environment', async () => {
+  test('has SES if it is configured, with its region and the credentials from the environment', async () => {
     const context = contextWith(peer.settings)
     assert.deepEqual(context.providers.ses?.location, peer.location)
     const registration = await context.providers.ses?.register('customer.example')

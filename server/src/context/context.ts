@@ -53,17 +53,20 @@ import type { Transport } from '../providers/transport.ts'
 import type { WorkerDeps } from '../worker/worker.ts'
 import { acceptanceOf, keysIn, mayClaimIn, openCells, type Replicas, setReplicaAge } from './cells.ts'
 
-/** The dependencies of a running process, constructed once, here and without a framework. */
+/** The dependencies of a running process, constructed once, without a framework. */
 export interface Context {
   config: Config
   log: Logger
-  /** The database of control, by role. `everywhere` has the role of the mail side: it reads every project, and is used only to read. */
+  /**
+   * The control database, by role. `everywhere` has the mail side's role: it can read every project and is
+   * used only for reads.
+   */
   db: { admin: UnscopedDb; customer: CustomerDb; everywhere: UnscopedDb; identity: Db }
-  /** The databases of mail. */
+  /** The mail databases. */
   cells: Cells
-  /** The cell of this process; undefined: it runs at control. */
+  /** This process's cell; undefined if the process runs on the control side. */
   home: Cell | undefined
-  /** The age of each cell's control replica. Empty if mail is in the database of control. */
+  /** The age of each cell's control replica. Empty if mail is in the control database. */
   replicas: Replicas
   auth: BetterAuth
   signIn: SignIn
@@ -71,8 +74,8 @@ export interface Context {
   vault: Vault
   /** `ses` is undefined if it is not configured. */
   providers: { service: IdentityProvider & Transport; ses: IdentityProvider | undefined }
-  /** The transports that this installation sends with. */
-  carriers: { service: Transport; ses?: Transport }
+  /** The transports configured on this installation. */
+  transports: { service: Transport; ses?: Transport }
   /** For the worker. Threads start with the first message. */
   composers: ComposerThreads
   /** For the intake. Threads start with the first message. */
@@ -80,7 +83,7 @@ export interface Context {
   /** For the API. Threads start with the first large body. */
   bodyReader: BodyReader
   dns: Resolver
-  /** The SSRF guard for every URL that a customer chose. */
+  /** The SSRF guard for URLs chosen by customers. */
   guard: NetGuard
   /** For the worker. Runs nothing until it is started. */
   runner: JobRunner
@@ -94,7 +97,7 @@ export interface Context {
   close(): Promise<void>
 }
 
-/** Shared by acceptance over HTTP and SMTP: one group commit, one rate limit for each key. */
+/** Shared by acceptance over HTTP and SMTP: one group commit, one rate limit per key. */
 interface Sending {
   acceptance: Accepts
   keys: BatchedKeyLookup
@@ -160,7 +163,7 @@ export function createContext(
   })
   const mails = systemMail(config, providers.service)
   const sesSends = sesTransport(config, log)
-  const carriers = { service: providers.service, ...(sesSends && { ses: sesSends }) }
+  const transports = { service: providers.service, ...(sesSends && { ses: sesSends }) }
   const db = {
     admin: database.as('admin'),
     customer: database.asCustomer(),
@@ -179,7 +182,7 @@ export function createContext(
     authenticate,
     vault,
     providers,
-    carriers,
+    transports,
     composers,
     analysisThreads,
     bodyReader,
@@ -200,13 +203,18 @@ export function createContext(
     endpoints: { vault, guard },
     orders: {
       limits: {
-        tests: createRateLimit(config.testsPerEndpoint, 'this endpoint', 'tests of'),
+        tests: createRateLimit(config.testsPerEndpoint, 'this endpoint', 'test events for'),
         replays: createRateLimit(config.replaysPerEndpoint, 'this endpoint', 'replays to'),
       },
       retentionDays: config.retentionDays,
     },
     sending: {
-      acceptance: acceptanceOf(cells, replicas, Object.keys(carriers) as (keyof typeof carriers)[], config),
+      acceptance: acceptanceOf(
+        cells,
+        replicas,
+        Object.keys(transports) as (keyof typeof transports)[],
+        config,
+      ),
       keys: new BatchedKeyLookup(keysIn(home, replicas, db.everywhere)),
       keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
       uses: new LastUsed(db.customer, (error) =>
@@ -293,7 +301,7 @@ export const workerDeps = ({
   vault,
   dns,
   providers,
-  carriers,
+  transports,
   composers,
   guard,
   runner,
@@ -303,7 +311,7 @@ export const workerDeps = ({
   db: db.admin,
   cells,
   home,
-  // With cells, the workers of a cell send its mail, and the workers at control run the jobs.
+  // With cells, each cell's workers send its mail, and the control side's workers run the jobs.
   hasJobs: home === undefined || config.cells.length === 0,
   hasCopies: replicas.size > 0,
   mailOf: cells.mailOf,
@@ -313,7 +321,7 @@ export const workerDeps = ({
   dispatch: {
     vault,
     composers,
-    transports: carriers,
+    transports,
     returnPathKeys: verpKeysOf(config.masterKeys),
     srsKeys: srsKeysOf(config.masterKeys),
     suppressOn: config.suppressOn,

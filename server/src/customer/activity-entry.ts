@@ -1,7 +1,7 @@
 import type { ActivityChange, ActivityEntry } from '../core/control/activity/activity.ts'
 import type { Caller, UserCaller } from './caller.ts'
 
-/** What of a request goes into the project's activity, besides what it changed. */
+/** The request fields that the activity entry records besides the change. */
 export interface Requested {
   requestId: string
   ip: string

@@ -15,18 +15,17 @@ import { type OperationId, requireRole } from './roles.ts'
 import { requireScope } from './scopes.ts'
 
 /**
- * What stands before every operation of the customers' plane: a member's access token or a project's API key, and what
- * it may do.
+ * Authenticates and authorises every request on the customer plane with a member's access token or a project's API key.
  *
- * In this order: 429 per address, 401, 403 (the key's address, its scope, its domain, the member's role), 429 per caller. Whoever
- * is not of the project is told 404, like everybody who asks for what does not exist, and at the same place: after
- * the request was found well formed. Until then nobody can tell one from the other.
+ * Checks in order: 429 per address, 401, 403 (the key's allowed addresses, its scope, its domain, the member's role), 429
+ * per caller. A caller without access to the project gets the same 404 as for a project that does not exist, and at the same
+ * point: after the request is validated. The two cases are therefore indistinguishable.
  *
- * A body may take its time to arrive: whoever was let in a while ago is looked at again before anything is done.
+ * A slow body can arrive long after the headers, so the caller is authenticated again before the operation runs.
  */
 export interface AuthenticateDeps {
   authenticate: Authenticate
-  /** Sees every project: to whose a key or a member belongs is known only afterwards. */
+  /** Reads across projects, because a key's or member's project is not known before the lookup. */
   everywhere: UnscopedDb
   keys: BatchedKeyLookup
   addressLimit: RateLimit
@@ -34,13 +33,13 @@ export interface AuthenticateDeps {
   uses: LastUsed
 }
 
-/** What a route is, for the door. */
+/** The access configuration of a route. */
 export interface Access {
   /** Null for a method that the path does not support. */
   operation: OperationId | null
-  /** `in path`: as `project_id`. `of key`: the key's own, so that members have another path. `none`: about no project. */
+  /** `in path`: specified by `project_id`. `of key`: the API key's project; members use another path. `none`: no project. */
   project: 'in path' | 'of key' | 'none'
-  /** It takes bodies so large that nobody sends one for nothing: strangers are told so before it is read. */
+  /** Accepts large bodies. Callers without access are rejected before the body is read. */
   isLarge?: boolean
 }
 
@@ -50,12 +49,12 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     customer: Caller | UserCaller | Stranger | null
-    /** When that was found out, in milliseconds. */
+    /** In milliseconds, from `performance.now()`. */
     customerAuthenticatedAt: number
   }
 }
 
-/** A request whose body came along is not asked twice. */
+/** A request whose body arrived with its headers is authenticated once. */
 const reauthenticateAfterMs = 1_000
 
 export function authenticateRequests(plane: HttpServer, deps: AuthenticateDeps): void {
@@ -80,7 +79,7 @@ export function authenticateRequests(plane: HttpServer, deps: AuthenticateDeps):
   plane.addHook('preHandler', async (request) => {
     if (performance.now() - request.customerAuthenticatedAt > reauthenticateAfterMs) await identify(request)
   })
-  // After the answer: nobody waits for it.
+  // Runs after the response is sent, so that the response is not delayed.
   plane.addHook('onResponse', async ({ customer }) => {
     if (customer?.kind === 'key') deps.uses.record(customer.key)
   })
@@ -90,7 +89,7 @@ async function callerOf(
   request: FastifyRequest,
   { authenticate, everywhere, keys }: AuthenticateDeps,
 ): Promise<Caller | UserCaller | Stranger> {
-  const { operation, project } = request.routeOptions.config.access ?? unguarded()
+  const { operation, project } = request.routeOptions.config.access ?? missingAccess()
   const { authorization } = request.headers
   const secret = apiKeyOf(authorization)
   if (secret !== undefined) {
@@ -105,7 +104,7 @@ async function callerOf(
   if (project === 'of key' && authorization === undefined) throw invalidKey()
   const user = await authenticate(authorization)
   if (project === 'none') return { kind: 'user', user }
-  if (project === 'of key') throw membersElsewhere()
+  if (project === 'of key') throw keysOnly()
   const projectId = projectIn(request)
   const role =
     projectId === undefined ? undefined : await everywhere.readOne((tx) => memberRole(tx, projectId, user.id))
@@ -114,19 +113,19 @@ async function callerOf(
   return { kind: 'member', user, role, projectId }
 }
 
-/** Undefined when it is none; its schema refuses it later, in its turn. */
+/** Undefined if the id is invalid. The schema rejects it later. */
 function projectIn({ params }: FastifyRequest): number | undefined {
   const { project_id: text } = params as { project_id?: string | number }
   const id = Number(text)
   return /^(0|[1-9]\d{0,15})$/.test(String(text)) && Number.isSafeInteger(id) ? id : undefined
 }
 
-const membersElsewhere = (): PosternError =>
+const keysOnly = (): PosternError =>
   new PosternError(
     'insufficient_role',
-    'This path is for API keys, which are of one project. As a member, name it: /v1/projects/{project_id}/….',
+    'This path is for API keys, which belong to one project. As a member, use /v1/projects/{project_id}/….',
   )
 
-function unguarded(): never {
-  throw new Error('a route of the customers has no word on who may call it')
+function missingAccess(): never {
+  throw new Error('a route of the customers has no access configuration')
 }

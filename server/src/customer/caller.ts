@@ -9,7 +9,7 @@ import { requireBinding } from './domain-bindings.ts'
 import { type OperationId, requireRole } from './roles.ts'
 import { requireScope } from './scopes.ts'
 
-/** Who calls, and the project that they may speak of: authorisation yields the project. */
+/** An authorised caller. The project is determined during authorisation. */
 export interface MemberCaller {
   kind: 'member'
   user: User
@@ -25,46 +25,49 @@ export interface KeyCaller {
 
 export type Caller = MemberCaller | KeyCaller
 
-/** The person; for operations that no key may call. */
+/** The user. For operations that no API key can call. */
 export function userOf(caller: Caller): User {
-  if (caller.kind === 'key') throw new Error('an API key came where only members may')
+  if (caller.kind === 'key') throw new Error('an API key called an operation for members only')
   return caller.user
 }
 
-/** Of an operation that is about no project. */
+/** The caller of an operation outside any project. */
 export interface UserCaller {
   kind: 'user'
   user: User
 }
 
-/** Somebody who is known, but not in the project they ask about; for them it does not exist. */
+/**
+ * An authenticated caller without access to the requested project. The response is the same as for a project that does not
+ * exist.
+ */
 export interface Stranger {
   kind: 'stranger'
   of: { user: User } | { key: ApiKeyRow }
 }
 
-/** As what a caller's keys for repetition are kept, and their requests counted. */
+/** Identifies the caller in Idempotency-Keys and rate limits. */
 export const actorOf = (caller: Caller | UserCaller | Stranger): string => {
   const who = caller.kind === 'stranger' ? caller.of : caller
   return 'key' in who ? `key:${who.key.id}` : `user:${who.user.id}`
 }
 
 /**
- * The actor of an Idempotency-Key. What a key was answered before it was bound to a domain is not repeated to it: the
- * answer may be about another domain.
+ * The actor of an Idempotency-Key. Responses that were stored before an API key was bound to a domain are not replayed to
+ * the key, because they may concern another domain.
  */
 export const idempotencyActorOf = (caller: Caller | UserCaller): string => {
   const domainId = caller.kind === 'key' ? caller.key.domain_id : null
   return domainId === null ? actorOf(caller) : `${actorOf(caller)}/domain:${domainId}`
 }
 
-/** The domain that a caller is bound to (domain-bindings.ts); null: none. */
+/** The domain that the caller is bound to (domain-bindings.ts), or null. */
 export const boundDomain = (caller: Caller): number | null =>
   caller.kind === 'key' ? caller.key.domain_id : null
 
 /**
- * The caller as they are now, in the operation's own transaction. Whoever changes the project holds its lock by now, as
- * does whoever changes members or keys: what was taken away while the lock was waited for is gone here.
+ * Checks the caller again, in the operation's transaction. A mutation holds the project's lock at this point, and so does
+ * every change to members or API keys, so a role or key that was revoked while the request waited is rejected here.
  */
 export async function confirmed(tx: ReadTx, operation: OperationId, caller: Caller): Promise<Caller> {
   const { projectId } = caller

@@ -3,12 +3,13 @@ import type { OperationId } from './roles.ts'
 
 type MailLimit = 'max_mails_per_day' | 'max_mails_per_month' | 'max_bytes_per_day'
 
-/** `creates nothing`: it leaves no row more than before, but in the tables of `boundedOtherwise`. */
+/** `creates nothing`: the operation adds no rows, except to the tables in `boundedOtherwise`. */
 type Creates = readonly (CapName | PlanLimitName | MailLimit)[] | 'creates nothing'
 
 /**
- * Every POST of customers, with the limits on what it creates. caps.test.ts fails for a POST that is missing here, and for
- * one that says `creates nothing` and leaves a row. docs/operations/limits.md is the page about it.
+ * Every POST operation of the customer plane, with the limits on what it creates. caps.test.ts fails for a POST operation
+ * that is missing here, and for one that is marked `creates nothing` but adds a row. docs/operations/limits.md documents the
+ * limits.
  */
 export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
   'projects.create': ['max_projects_per_owner'],
@@ -19,7 +20,7 @@ export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
     'max_invitations_per_user_per_day',
     'max_invitations_per_address_per_day',
   ],
-  // The invitation becomes the member.
+  // The invitation becomes a member.
   'invitations.accept': 'creates nothing',
   'domains.create': ['max_domains', 'max_dkim_keys_per_day'],
   'domains.verify': 'creates nothing',
@@ -38,23 +39,24 @@ export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
   'api-keys.rotate': 'creates nothing',
 }
 
-/** Tables in which any request may leave a row, and what bounds each. */
+/** Tables to which any request can add a row, and what limits each table. */
 export const boundedOtherwise: Readonly<Record<string, string>> = {
   'control.idempotency':
     'A request with an Idempotency-Key, for 24 hours: POSTERN_REQUESTS_PER_MINUTE_PER_USER and _PER_API_KEY.',
   'control.outbox':
-    'What the mail side has to do, deleted within seconds: POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT and POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT; one replay of a range for each endpoint.',
+    'Commands to the mail side, deleted within seconds: POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT and POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT; one replay of a time range per endpoint.',
   'control.project_activity':
-    'What was changed in a project: its newest 50,000 rows, for POSTERN_ACTIVITY_RETENTION_DAYS.',
-  'control.project_activity_heads': 'The end of the activity of a project: one row for each project.',
-  'control.project_activity_people': 'Personal data beside the activity: a few rows for each row of it.',
+    'Changes in a project: its newest 50,000 rows, for POSTERN_ACTIVITY_RETENTION_DAYS.',
+  'control.project_activity_heads': 'The head of the activity chain: one row per project.',
+  'control.project_activity_people':
+    'Personal data of the activity, stored separately: a few rows per entry.',
   'control.user_activity':
-    'What happened to an account: its newest 10,000 rows, for POSTERN_ACTIVITY_RETENTION_DAYS.',
-  'control.user_activity_heads': 'The end of the activity of a user: one row for each user.',
-  'control.user_activity_people': 'Personal data beside the activity: a few rows for each row of it.',
-  'control.denials': 'The log of refused requests: POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS.',
+    'Changes to an account: its newest 10,000 rows, for POSTERN_ACTIVITY_RETENTION_DAYS.',
+  'control.user_activity_heads': 'The head of the activity chain: one row per user.',
+  'control.user_activity_people': 'Personal data of the activity, stored separately: a few rows per entry.',
+  'control.denials': 'The log of rejected requests: POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS.',
   'jobs.job_common': 'Jobs: POSTERN_REQUESTS_PER_MINUTE_PER_USER.',
   'mail.outbox': 'Messages to control, deleted within seconds: POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY.',
-  'mail.events': 'Events, dropped after POSTERN_RETENTION_DAYS: a few for each mail.',
-  'mail.fan_outs': 'Events that are on their way to endpoints: one row for each event at most.',
+  'mail.events': 'Events, dropped after POSTERN_RETENTION_DAYS: a few per message.',
+  'mail.fan_outs': 'Events waiting for fan-out: at most one row per event.',
 }

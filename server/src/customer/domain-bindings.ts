@@ -3,14 +3,13 @@ import { PosternError } from '../platform/errors.ts'
 import type { OperationId } from './roles.ts'
 
 /**
- * What an API key that is bound to a domain (`domain_id`) may do, by the id of the operation. The check at the door, the
- * pipeline and the test of it go by this table; an operation that is not in it does not compile.
+ * What an API key that is bound to a domain (`domain_id`) can do, by operation id. Authentication, the pipeline and their
+ * test use this table; an operation without an entry does not compile.
  *
- *   domain    what belongs to the key's domain: anything else of the project is left out of lists, and is 404
- *   refused   it is about the whole project, or no key may do it at all
+ *   domain    limited to the key's domain: other domains' resources are omitted from lists and return 404
+ *   refused   the operation concerns the whole project, or no API key can call it
  *
- * Suppressions hold for all domains of a project, endpoints receive events of all of them, and usage counts them all: a
- * bound key reads and changes none of these.
+ * Suppressions, endpoints and usage concern all of a project's domains, so a bound key can neither read nor change them.
  */
 export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'projects.create': 'refused',
@@ -28,7 +27,7 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'domains.list': 'domain',
   'domains.show': 'domain',
   'domains.create': 'refused',
-  // But not its name (domains/edit-domain.ts): that is what the key is bound to.
+  // The key cannot change the domain's name, because it is bound to that name (domains/edit-domain.ts).
   'domains.edit': 'domain',
   'domains.verify': 'domain',
   'domains.rotate': 'domain',
@@ -59,7 +58,7 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'api-keys.rotate': 'refused',
   'api-keys.delete': 'refused',
 
-  // The sending checks see to these (core/mail/messages/sending-checks.ts), as they do for SMTP submission.
+  // Enforced by the sending checks (core/mail/messages/sending-checks.ts), as for SMTP submission.
   'messages.send': 'domain',
   'messages.send-batch': 'domain',
   'messages.list': 'domain',
@@ -84,6 +83,6 @@ export function requireBinding(operation: OperationId, { domain_id }: Pick<ApiKe
   if (domain_id === null || domainBindings[operation] === 'domain') return
   throw new PosternError(
     'insufficient_scope',
-    'This API key is bound to one domain, and this is about the whole project. Use a key that is bound to none.',
+    'This API key is bound to one domain, but this operation affects the whole project. Use a key that is not bound to a domain.',
   )
 }

@@ -8,15 +8,16 @@ import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 
 /**
- * The page that the link in a confirmation mail opens. GET shows a button and changes nothing: programs that scan mail open
- * its links. POST confirms. The token is all that is asked for; no cookie is read, so there is nothing to forge.
+ * The page that the link in a confirmation message opens. GET shows a button and changes nothing, because mail scanners open
+ * links. POST confirms. The token is the only credential; the page reads no cookie, so cross-site request forgery is not
+ * possible.
  */
 export interface ForwardPageDeps {
   customer: CustomerDb
   addressLimit: RateLimit
 }
 
-/** No project has this id: the functions that the transaction calls find theirs by the token. */
+/** No project has this id. The functions called find the project by the token. */
 const noProject = 0
 
 const headers = {
@@ -27,11 +28,11 @@ const headers = {
 
 export function forwardPageRoutes(app: HttpServer, { customer, addressLimit }: ForwardPageDeps): void {
   const db = customer.forProject(noProject)
-  // Not in the OpenAPI document: a program has no use for it.
+  // Not in the OpenAPI document: the page is for browsers.
   const options = { schema: { hide: true } }
   type Tokened = { Params: { token: string } }
   void app.register((own, _options, done) => {
-    // The form has no field. What a browser sends for it is not read.
+    // The form has no fields, so its body is discarded.
     own.addContentTypeParser('application/x-www-form-urlencoded', { bodyLimit }, (_request, body, parsed) => {
       body.resume()
       parsed(null, undefined)
@@ -42,7 +43,7 @@ export function forwardPageRoutes(app: HttpServer, { customer, addressLimit }: F
       return reply
         .code(found ? 200 : 404)
         .headers(headers)
-        .send(found ? question(found) : over)
+        .send(found ? question(found) : invalidLink)
     })
     own.post<Tokened>(`${confirmationPath}/:token`, options, async ({ params, ip }, reply) => {
       await addressLimit(networkOf(ip))
@@ -50,7 +51,7 @@ export function forwardPageRoutes(app: HttpServer, { customer, addressLimit }: F
       return reply
         .code(isConfirmed ? 200 : 404)
         .headers(headers)
-        .send(isConfirmed ? thanks : over)
+        .send(isConfirmed ? confirmedPage : invalidLink)
     })
     done()
   })
@@ -73,18 +74,18 @@ const question = ({ address, domain_names }: { address: string; domain_names: st
     `<p>Mail for addresses at these domains will be forwarded to <b>${escaped(address)}</b>:</p>`,
     `<ul>${domain_names.map((name) => `<li>${escaped(name)}</li>`).join('')}</ul>`,
     '<form method="post"><button type="submit">Yes, forward it to me</button></form>',
-    '<p>If you do not want it, close this page.</p>',
+    '<p>If you do not want this, close the page.</p>',
   )
 
-const thanks = page(
+const confirmedPage = page(
   'Confirmed',
-  '<p>Mail is forwarded to you from now on.</p>',
-  '<p>To end it, ask the people who set it up.</p>',
+  '<p>Mail will be forwarded to you.</p>',
+  '<p>To stop it, contact the owner of these domains.</p>',
 )
 
-const over = page(
+const invalidLink = page(
   'This link is not valid',
-  '<p>It was used already, replaced by a newer one, or has expired. A new one can be sent by the people who set it up.</p>',
+  '<p>The link has already been used, was replaced by a newer link, or has expired. Ask the owner of the domains to send a new one.</p>',
 )
 
 const entities: Record<string, string> = {

@@ -8,7 +8,7 @@ import { Client, signedIn } from '../testing/harness/client.ts'
 import { testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, startPostern } from '../testing/harness/postern-process.ts'
 
-/** Bodies of tens of megabytes beside other tenants' requests (H4 of docs/security.md). */
+/** Bodies of tens of megabytes, sent concurrently with other tenants' requests (H4 in docs/security.md). */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -18,7 +18,10 @@ type Sender = Awaited<ReturnType<typeof makeSender>>
 
 const mebibyte = 1024 * 1024
 
-/** As large as a request may be, and more than a mail may be: read to its end, and refused. */
+/**
+ * The size limit for a request, which is higher than the limit for a message. A body of this size is read completely and
+ * then rejected.
+ */
 const refused = 422
 
 function bodyOf({ domain }: Sender, bytes: number): Buffer {
@@ -28,7 +31,7 @@ function bodyOf({ domain }: Sender, bytes: number): Buffer {
 
 const largeBody = (sender: Sender): Buffer => bodyOf(sender, 35 * mebibyte)
 
-/** A request whose body the test sends in two pieces, if it wants to. */
+/** A request whose body the test can send in two pieces. */
 function post(url: string, { secret }: Sender, body: Buffer) {
   const call = request(`${url}/v1/messages`, {
     method: 'POST',
@@ -55,12 +58,12 @@ function send(url: string, sender: Sender, body = largeBody(sender)): Promise<nu
   return status
 }
 
-describe('a project whose large body takes its time', () => {
-  test('keeps its own next one waiting, and no other project’s', async () => {
+describe('a project with a slow large body', () => {
+  test('delays only its own next large body', async () => {
     const [slow, other] = [await makeSender(), await makeSender()]
     const body = largeBody(slow)
     const { call, status } = post(api.url, slow, body)
-    // Written once the API reads it: it has the share.
+    // The write completes once the API reads the body, which means that it has acquired the bytes.
     await new Promise((written) => call.write(body.subarray(0, body.length - 1), written))
     let isAnswered = false
     const second = send(api.url, slow).then((answered) => {
@@ -68,13 +71,13 @@ describe('a project whose large body takes its time', () => {
       return answered
     })
     assert.equal(await send(api.url, other, bodyOf(other, 100 * 1024)), 202)
-    assert.equal((await slow.program.get('/messages')).status, 200, 'its small requests go on')
+    assert.equal((await slow.program.get('/messages')).status, 200, 'its small requests are served')
     assert.equal(isAnswered, false)
     call.end(body.subarray(body.length - 1))
     assert.deepEqual([await status, await second], [refused, refused])
   })
 
-  test('gives its share back when the client is gone', async () => {
+  test('releases its bytes when the client disconnects', async () => {
     const slow = await makeSender()
     const body = largeBody(slow)
     const { call, status } = post(api.url, slow, body)
@@ -86,8 +89,8 @@ describe('a project whose large body takes its time', () => {
   })
 })
 
-describe('clients that leave at once', () => {
-  test('take nothing of the budget with them', async () => {
+describe('clients that disconnect immediately', () => {
+  test('do not reduce the budget', async () => {
     const slow = await makeSender()
     const { port, hostname } = new URL(api.url)
     const leave = () =>
@@ -112,7 +115,7 @@ describe('clients that leave at once', () => {
 describe('a process with a heap of 512 MiB', () => {
   const bodies = Number(process.env['POSTERN_TEST_BODIES'] ?? 12)
 
-  test(`outlives ${bodies} bodies of 35 MiB at once, and answers others`, async () => {
+  test(`survives ${bodies} concurrent bodies of 35 MiB and serves other requests`, async () => {
     const postern = await startPostern(
       'api',
       {
@@ -132,7 +135,7 @@ describe('a process with a heap of 512 MiB', () => {
     const program = new Client(postern.url, quiet.secret, '/v1')
     const sent = Array.from({ length: bodies }, (_, no) => {
       const attacker = attackers[no % attackers.length] ?? assert.fail()
-      // A slow machine may take longer than the half minute that a request has: then the API gives it up.
+      // On a slow machine a request can exceed its timeout of 30 seconds; the API then closes it.
       return send(postern.url, attacker).catch(() => undefined)
     })
     const statuses: number[] = []
@@ -140,7 +143,7 @@ describe('a process with a heap of 512 MiB', () => {
     for (let no = 0; no < 10; no++) statuses.push((await program.post('/messages', message)).status)
     assert.deepEqual(new Set(statuses), new Set([202]))
     await Promise.all(sent)
-    assert.equal((await program.post('/messages', message)).status, 202, 'it lives on')
+    assert.equal((await program.post('/messages', message)).status, 202, 'the process is still running')
     await postern.stop()
   })
 })

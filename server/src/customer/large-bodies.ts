@@ -18,32 +18,32 @@ import type { CustomerDeps } from './operation.ts'
 const mebibyte = 1024 * 1024
 
 /**
- * Before a large body of mail is read, its sender must be able to send anything at all.
+ * Limits the memory used by large request bodies. A large body with messages is read only if the project is able to send.
  *
- * Large bodies share two budgets of bytes, with a share for each project: one for bodies that are being read, and a smaller
- * one for bodies that are parsed and handled, which take several times their size. Both are taken before the work begins:
- * a body that waits stays with the client. Both are given back when the answer is sent or the client is gone.
+ * Large bodies share two byte budgets, with a share for each project: one for bodies that are being read, and a smaller one
+ * for bodies that are parsed and handled, which need several times their size. Bytes are acquired before the work begins,
+ * so a waiting body stays with the client. They are released when the response is sent or the client disconnects.
  *
- * A client decides how slowly its body arrives. So only the first budget can be held up by clients, for the half minute
- * that a request may take.
+ * A client determines how slowly its body arrives, so clients can block only the first budget, for at most the request
+ * timeout of 30 seconds.
  *
- * Bodies of mail above 1 MiB are parsed, checked and made into mails in a thread (messages/body-reader.ts).
+ * Bodies of messages above 1 MiB are parsed, validated and composed in a thread (messages/body-reader.ts).
  */
 const readingBytes = 256 * mebibyte
 const handlingBytes = 72 * mebibyte
 
-/** What a request has of the budgets. */
+/** The bytes that a request has acquired. */
 interface Held {
-  /** The answer is sent, or the client is gone. */
+  /** Whether the response has been sent or the client has disconnected. */
   isOver: boolean
-  /** The thread has its body: the bytes are in memory whatever became of the client. */
+  /** Whether the thread has the body. Its bytes are then in memory even if the client has disconnected. */
   isInThread: boolean
   giveBack: (() => void)[]
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null: its body is small. */
+    /** Null if the body is small. */
     heldBytes: Held | null
   }
 }
@@ -66,7 +66,7 @@ export function shareLargeBodies(plane: HttpServer, deps: LargeBodyDeps): void {
       held.isOver = true
       release(held)
     })
-    // A client that left while it was looked at who it is: it has been told already.
+    // The client may have disconnected during authentication, before the listener was added.
     held.isOver = reply.raw.closed || request.raw.destroyed
     const refused = await earlyRefusal(request, deps)
     if (refused) {
@@ -115,7 +115,7 @@ function sendingOperationOf({ routeOptions: { config } }: FastifyRequest): Sendi
   return operation === 'messages.send' || operation === 'messages.send-batch' ? operation : undefined
 }
 
-/** Strangers are refused elsewhere, in their turn. */
+/** Callers without access are rejected elsewhere. */
 async function earlyRefusal(
   request: FastifyRequest,
   { cellOf, caps }: LargeBodyDeps,
@@ -143,7 +143,7 @@ async function take(
   throw new PosternError('invalid_json', 'The client closed the connection.')
 }
 
-/** A body that does not say how long it is counts as the longest that the route takes. */
+/** A body of unknown length counts as the largest body that the route accepts. */
 function announcedBytes({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {
   if (headers['transfer-encoding'] !== undefined) return bodyLimit
   const length = Number(headers['content-length'] ?? 0)

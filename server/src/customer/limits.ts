@@ -10,20 +10,20 @@ import { invitationsBeyond } from '../core/control/members/invitations.ts'
 import { planInForce } from '../core/control/projects/projects.ts'
 import type { Tx } from '../platform/db/db.ts'
 
-/** The limits of the plan in force: here no reason goes past them. `count` is what the project would then have. */
+/** Enforces one of the current plan's limits, which customers cannot exceed. `count` includes the new resource. */
 export async function requireRoom(
   tx: Tx,
   projectId: number,
   limit: 'max_domains' | 'max_users',
   count: number,
 ): Promise<void> {
-  // As it is now: the project's row may have been waited for.
+  // Read again: the plan may have changed while the transaction waited for the project's lock.
   const plan = await planInForce(tx, projectId)
   const exception = beyond(limit, plan[limit], count)
-  if (exception) throw limitExceeded(exception, 'Remove one first, or have the plan changed.')
+  if (exception) throw limitExceeded(exception, 'Delete one first, or change the plan.')
 }
 
-/** The same for a cap of the installation; what was just created is counted. The project must be locked. */
+/** Enforces one of the installation's caps. The new resource is counted. The project must be locked. */
 export async function requireProjectCap(
   tx: Tx,
   caps: Caps,
@@ -31,10 +31,10 @@ export async function requireProjectCap(
   projectId: number,
 ): Promise<void> {
   const exception = await projectBeyond(tx, caps, limit, projectId)
-  if (exception) throw limitExceeded(exception, 'Remove one first, or ask the operator for more.')
+  if (exception) throw limitExceeded(exception, 'Delete one first, or ask the operator to raise the limit.')
 }
 
-/** The invitation that was just made, against the caps of a day. */
+/** Enforces the daily caps on invitations. The new invitation is counted. */
 export async function requireInvitationCaps(
   tx: Tx,
   caps: Caps,
@@ -43,12 +43,13 @@ export async function requireInvitationCaps(
   email: string,
 ): Promise<void> {
   const exception = await invitationsBeyond(tx, caps, projectId, userId, email)
-  if (exception) throw limitExceeded(exception, 'Wait until tomorrow (UTC), or ask the operator for more.')
+  if (exception)
+    throw limitExceeded(exception, 'Wait until tomorrow (UTC), or ask the operator to raise the limit.')
 }
 
-export const dkimKeysRemedy = 'Wait until tomorrow (UTC), or ask the operator for more.'
+export const dkimKeysRemedy = 'Wait until tomorrow (UTC), or ask the operator to raise the limit.'
 
-/** DKIM keys that the project has made today, the new one included; null: none was made. */
+/** `keysToday`: the number of DKIM keys generated today, including the new one, or null if no key was generated. */
 export function requireDkimKeys(caps: Caps, keysToday: number | null): void {
   requireCap(caps, 'max_dkim_keys_per_day', keysToday ?? 0, dkimKeysRemedy)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { compile, sourceFolder } from '../testing/harness/compiler.ts'
 
-/** What must not compile: an operation that the tables do not know, a read that writes, an edit without a version. */
+/** Code that must not compile: an operation without a table entry, a query that writes, an edit without a version. */
 const imports = `
 import Type from 'typebox'
 import { customerOperation, customerQuery } from '${sourceFolder}/customer/operation.ts'
@@ -52,23 +52,26 @@ export const scopes: typeof neededScopes = { ...neededScopes, ${lines} }
 `
 
 const right: Record<string, string> = {
-  'an operation that the tables know': operation(),
+  'an operation with table entries': operation(),
   'an operation on the project itself': operation({ target: '' }),
-  'a create below what has no version': operation({
+  'a create below a resource without a version': operation({
     kind: 'create',
     target: 'target: async () => ({ id: 1 }),',
   }),
   'a query that reads': query('read'),
-  'a scope for what there is': table(`'domains.show': 'domains:read'`),
+  'a scope for an existing operation': table(`'domains.show': 'domains:read'`),
 }
 
 const wrong: Record<string, [text: string, complaint: RegExp]> = {
-  'an operation that is in no table': [operation({ id: 'things.edit' }), /things\.edit/],
-  'an edit of what has no version': [operation({ target: 'target: async () => ({ id: 1 }),' }), /'version'/],
-  'an operation without a word on its activity': [operation({ activity: '' }), /'activity'/],
+  'an operation without table entries': [operation({ id: 'things.edit' }), /things\.edit/],
+  'an edit of a resource without a version': [
+    operation({ target: 'target: async () => ({ id: 1 }),' }),
+    /'version'/,
+  ],
+  'an operation without its activity': [operation({ activity: '' }), /'activity'/],
   'a query that writes': [query('write'), /ReadTx/],
-  'a scope for what there is not': [table(`'things.show': 'domains:read'`), /things\.show/],
-  'a scope that there is not': [table(`'domains.show': 'things:read'`), /things:read/],
+  'a scope for an unknown operation': [table(`'things.show': 'domains:read'`), /things\.show/],
+  'an unknown scope': [table(`'domains.show': 'things:read'`), /things:read/],
 }
 
 const cases = [
@@ -81,7 +84,7 @@ const complaints = await compile(new Map(cases.map(({ file, text }) => [file, te
 describe('the compiler', () => {
   for (const { what, file, complaint } of cases) {
     const said = complaints.get(file) ?? assert.fail()
-    if (complaint) test(`refuses ${what}`, () => assert.match(said, complaint))
+    if (complaint) test(`rejects ${what}`, () => assert.match(said, complaint))
     else test(`accepts ${what}`, () => assert.equal(said, ''))
   }
 })

@@ -1,33 +1,30 @@
 import { recordProjectActivity, recordUserActivity } from '../core/control/activity/activity.ts'
+import { publishActivity } from '../core/control/activity/relay.ts'
 import { beyond, limitExceeded } from '../core/control/caps/caps.ts'
 import type { OfferedKeyPair, WantedKeyPair } from '../core/control/domains/dkim-key-pool.ts'
 import { countDkimKeys } from '../core/control/domains/dkim-keys.ts'
 import { findTarget, IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
-import { lockProject, type ProjectRow } from '../core/control/projects/projects.ts'
-import { bindToDomain, type ReadTx, type Tx } from '../platform/db/db.ts'
-import { comparesVersions, type Kind, successOfKind } from '../platform/http/kinds.ts'
+import { lockProject } from '../core/control/projects/projects.ts'
+import { IdempotentMailRequest } from '../core/mail/messages/idempotent-mutation.ts'
+import { bindToDomain, type Db, type ReadTx, type Tx } from '../platform/db/db.ts'
+import { type Kind, successOfKind } from '../platform/http/kinds.ts'
 import { asResponse, type HttpResponse } from '../platform/http/response.ts'
 import { etagOf, type IfMatch, requireVersion } from '../platform/http/versions.ts'
 import { entryOf, type Requested } from './activity-entry.ts'
 import { boundDomain, type Caller, confirmed, idempotencyActorOf, type UserCaller } from './caller.ts'
 import { dkimKeysRemedy } from './limits.ts'
-import {
-  type CustomerDeps,
-  type Mutation,
-  type MutationResult,
-  type Query,
-  type UserMutation,
-  unchanged,
-} from './operation.ts'
+import { type CustomerDeps, type Mutation, type MutationResult, type Query, unchanged } from './operation.ts'
+import { honoursIfMatch } from './schema.ts'
 
 /**
- * A customer's mutation from its checked input to its answer, in one transaction of the project's.
+ * Runs a customer's mutation, from its validated input to its response, in one transaction.
  *
- * The project is locked first, by every one of them, and then the caller is looked at again: an operation that waited
- * does not go by a role or a key that ended meanwhile. Refusals come in this order: the project or the thing does not
- * exist (404), the request was answered before (idempotency), the version is not the one expected (412), the rules.
+ * In a project, the transaction locks the project first and then checks the caller again: a role or key that was revoked
+ * while the request waited for the lock is no longer accepted. Checks in order: the project or the resource does not exist
+ * (404), a stored response exists (idempotency), the version differs from If-Match (412), the rules.
  *
- * What changes something writes its row of the project's activity in that transaction: either both are there or neither.
+ * A change writes its activity row in the same transaction. On the mail side, the row is published through mail.outbox,
+ * because no transaction writes both schemas.
  */
 export interface MutationRequest extends Requested {
   params: Record<string, unknown>
@@ -36,127 +33,153 @@ export interface MutationRequest extends Requested {
   idempotencyKey: string | undefined
 }
 
+/** The parts of a mutation that depend on `runsIn`. */
+interface Transaction {
+  db: Db
+  repeatable: IdempotentRequest | IdempotentMailRequest | undefined
+  /** The first statements: locks, and the second check of the caller. Returns the fields of the call. */
+  enter(tx: Tx): Promise<{ caller: Caller | UserCaller; [field: string]: unknown }>
+  record(tx: Tx, entry: ReturnType<typeof entryOf>, result: MutationResult<unknown>): Promise<void>
+}
+
 export async function perform(
   operation: Mutation,
-  caller: Caller,
+  caller: Caller | UserCaller,
   request: MutationRequest,
   deps: CustomerDeps,
 ): Promise<HttpResponse> {
-  const { params, body, ifMatch, idempotencyKey } = request
-  const { projectId } = caller
-  const repeatable = repeatableAs(caller, projectId, operation.id, idempotencyKey, { params, body })
-  const { preload } = operation
-  const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
-  const preloaded = preload && (await inCell().read((mail) => preload(mail, { projectId, params, body })))
+  const { params, body } = request
+  const { db, repeatable, enter, record } = transactionOf(operation, caller, request, deps)
+  const preloaded = await preloadOf(operation, caller, request, deps)
   const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
     await repeatable?.claim(tx)
-    const project = await lockProject(tx, projectId)
-    const { present, domainId } = await confirmedAndBound(tx, operation.id, caller)
-    const deleting = operation.kind === 'delete' ? repeatable : undefined
-    const find = () => targetOf(operation, { tx, project, domainId, params })
+    const entered = await enter(tx)
+    const find = async () =>
+      operation.target ? operation.target({ tx, params, ...entered } as never) : entered['project']
+    const deleting =
+      operation.kind === 'delete' && repeatable instanceof IdempotentRequest ? repeatable : undefined
     const found = await findTarget(find, tx, deleting)
     const before = found.deletion ?? (await repeatable?.findResponse(tx))
     if (before) return { ...before, isRepeated: true }
     const { target } = found
-    if (comparesVersions(operation.kind)) requireVersion(ifMatch, target as { version: number })
+    if (honoursIfMatch(operation)) requireVersion(request.ifMatch, target as { version: number })
 
     const domains = { ...deps.domains, pair }
-    const outcome = await operation.run({
-      ...{ tx, project, domainId, caller: present, deps, domains },
-      ...{ params, body, target, preloaded },
-    })
-    const answer = answerOf(operation.kind, operation.answer !== undefined, outcome)
+    const call = { ...entered, tx, deps, domains, params, body, target, preloaded }
+    const result = await operation.run(call as never)
+    const answer = answerOf(operation.kind, operation.answer !== undefined, result)
     await repeatable?.storeResponse(tx, operation.revealsSecret ? { ...answer, body: null } : answer)
-    // Last, because the end of the project's chain stays locked until the commit.
-    if (outcome.activity !== unchanged) {
-      const entry = entryOf(operation.id, { ...request, caller: present }, outcome.activity)
-      await recordProjectActivity(tx, projectId, entry)
+    // Last, because the head of the activity chain stays locked until the commit.
+    if (result.activity !== unchanged) {
+      await record(tx, entryOf(operation.id, { ...request, caller: entered.caller }, result.activity), result)
     }
     return answer
   }
-  const wanted = operation.makesDkimKey === true && (await wantedPair(projectId, deps))
-  return deps.domains.pairs.offer(wanted, (pair) =>
-    deps.customer.forProject(projectId).transaction((tx) => work(tx, pair)),
-  )
+  const wanted =
+    operation.makesDkimKey === true && 'projectId' in caller && (await wantedPair(caller.projectId, deps))
+  return deps.domains.pairs.offer(wanted, (pair) => db.transaction((tx) => work(tx, pair)))
 }
 
-/** A project that has made all keys of today has none made for nothing; whoever needs one is told in its turn. */
+/** The project id of an Idempotency-Key outside any project. Real ids start at 1. */
+const noProject = 0
+
+function transactionOf(
+  operation: Mutation,
+  caller: Caller | UserCaller,
+  { params, body, idempotencyKey: key }: MutationRequest,
+  { customer, cellOf }: CustomerDeps,
+): Transaction {
+  const scope = { actor: idempotencyActorOf(caller), operation: operation.id }
+  if (caller.kind === 'user') {
+    const { user } = caller
+    return {
+      db: customer.forUser(user.id),
+      repeatable:
+        key === undefined
+          ? undefined
+          : new IdempotentRequest({ ...scope, projectId: noProject, key }, { body }),
+      enter: async () => ({ caller, user }),
+      async record(tx, entry, result) {
+        await recordProjectActivity(tx, (result as unknown as { projectId: number }).projectId, entry)
+        if (operation.isOfUser) await recordUserActivity(tx, user.id, entry)
+      },
+    }
+  }
+  const { projectId } = caller
+  if (operation.runsIn === 'mail') {
+    return {
+      db: cellOf(projectId).mail,
+      repeatable:
+        key === undefined
+          ? undefined
+          : new IdempotentMailRequest({ ...scope, projectId, key }, { params, body }),
+      enter: async () => ({ caller, projectId, domainId: boundDomain(caller) }),
+      record: (tx, entry) => publishActivity(tx, projectId, entry),
+    }
+  }
+  return {
+    db: customer.forProject(projectId),
+    repeatable:
+      key === undefined ? undefined : new IdempotentRequest({ ...scope, projectId, key }, { params, body }),
+    enter: async (tx) => {
+      const project = await lockProject(tx, projectId)
+      return { project, ...(await confirmedAndBound(tx, operation.id, caller)) }
+    },
+    record: (tx, entry) => recordProjectActivity(tx, projectId, entry),
+  }
+}
+
+async function preloadOf(
+  { preload }: Mutation,
+  caller: Caller | UserCaller,
+  { params, body }: MutationRequest,
+  { cellOf }: CustomerDeps,
+): Promise<unknown> {
+  if (!preload || !('projectId' in caller)) return undefined
+  const { projectId } = caller
+  return cellOf(projectId)
+    .customer.forProject(projectId)
+    .read((mail) => preload(mail, { projectId, params, body }))
+}
+
+/** No key pair is generated for a project that has used up its daily keys. In that case, `run` rejects the request. */
 async function wantedPair(projectId: number, { customer, caps }: CustomerDeps): Promise<WantedKeyPair> {
   const made = await customer.forProject(projectId).read((tx) => countDkimKeys(tx, projectId))
   const exception = beyond('max_dkim_keys_per_day', caps.max_dkim_keys_per_day, made + 1)
   return { projectId, refusal: exception ? limitExceeded(exception, dkimKeysRemedy) : undefined }
 }
 
-const targetOf = async (
-  { target }: Mutation,
-  call: { tx: Tx; project: ProjectRow; domainId: number | null; params: Record<string, unknown> },
-): Promise<unknown> => (target ? target(call) : call.project)
-
-/** The caller as they are now, and the transaction bound to their domain, if they are. */
+/** Checks the caller again, and binds the transaction to the domain of the API key, if there is one. */
 async function confirmedAndBound(
   tx: ReadTx,
   operation: Mutation['id'],
   caller: Caller,
-): Promise<{ present: Caller; domainId: number | null }> {
-  const present = await confirmed(tx, operation, caller)
-  const domainId = boundDomain(present)
+): Promise<{ caller: Caller; domainId: number | null }> {
+  const current = await confirmed(tx, operation, caller)
+  const domainId = boundDomain(current)
   if (domainId !== null) await bindToDomain(tx, domainId)
-  return { present, domainId }
-}
-
-/** Of an Idempotency-Key that belongs to no project; ids begin at 1. */
-const noProject = 0
-
-export function performForUser(
-  operation: UserMutation,
-  caller: UserCaller,
-  request: Pick<MutationRequest, 'body' | 'idempotencyKey'> & Requested,
-  deps: CustomerDeps,
-): Promise<HttpResponse> {
-  const { body, idempotencyKey } = request
-  const repeatable = repeatableAs(caller, noProject, operation.id, idempotencyKey, { body })
-  return deps.customer.forUser(caller.user.id).transaction(async (tx) => {
-    await repeatable?.claim(tx)
-    const before = await repeatable?.findResponse(tx)
-    if (before) return { ...before, isRepeated: true }
-    const outcome = await operation.run({ tx, user: caller.user, deps, body })
-    const answer = answerOf(operation.kind, true, outcome)
-    await repeatable?.storeResponse(tx, answer)
-    if (outcome.activity !== unchanged) {
-      const entry = entryOf(operation.id, { ...request, caller }, outcome.activity)
-      await recordProjectActivity(tx, outcome.projectId, entry)
-      if (operation.isOfUser) await recordUserActivity(tx, caller.user.id, entry)
-    }
-    return answer
-  })
+  return { caller: current, domainId }
 }
 
 export async function answerQuery(
   operation: Query,
-  caller: Caller,
+  caller: Caller | UserCaller,
   { params, query }: { params: Record<string, unknown>; query: Record<string, unknown> },
   deps: CustomerDeps,
 ): Promise<{ answer: unknown; version?: number }> {
+  if (caller.kind === 'user') {
+    const { user } = caller
+    return deps.everywhere.read((tx) => operation.run({ tx, user, query }))
+  }
   const { projectId } = caller
   const { preload } = operation
   const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
   const preloaded = preload && (await inCell().read((mail) => preload(mail, projectId, deps)))
-  const { customer } = operation.reads === 'mail' ? deps.cellOf(projectId) : deps
-  return customer.forProject(projectId).read(async (tx) => {
-    const { present, domainId } = await confirmedAndBound(tx, operation.id, caller)
-    return operation.run({ tx, projectId, domainId, caller: present, deps, params, query, preloaded })
+  const db = operation.runsIn === 'mail' ? inCell() : deps.customer.forProject(projectId)
+  return db.read(async (tx) => {
+    const authorised = await confirmedAndBound(tx, operation.id, caller)
+    return operation.run({ tx, projectId, ...authorised, deps, params, query, preloaded })
   })
-}
-
-function repeatableAs(
-  caller: Caller | UserCaller,
-  projectId: number,
-  operation: string,
-  key: string | undefined,
-  request: object,
-): IdempotentRequest | undefined {
-  if (key === undefined) return undefined
-  return new IdempotentRequest({ actor: idempotencyActorOf(caller), projectId, operation, key }, request)
 }
 
 function answerOf(

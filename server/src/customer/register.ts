@@ -10,16 +10,16 @@ import {
   refuseManyValues,
   requireBody,
 } from '../platform/http/request-checks.ts'
-import { asResponse, type HttpResponse, sendJson, sendResponse } from '../platform/http/response.ts'
+import { type HttpResponse, sendJson, sendResponse } from '../platform/http/response.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { validationMessage } from '../platform/http/validation-messages.ts'
 import { etagOf, ifMatchOf } from '../platform/http/versions.ts'
-import { boundDomain, type Caller, type UserCaller } from './caller.ts'
+import type { Caller, UserCaller } from './caller.ts'
 import type { CustomerDeps, CustomerOperation, CustomOperation } from './operation.ts'
-import { answerQuery, type MutationRequest, perform, performForUser } from './pipeline.ts'
+import { answerQuery, type MutationRequest, perform } from './pipeline.ts'
 import { methodOf, routePathsOf, schemaOf } from './schema.ts'
 
-/** The operations as routes: from HTTP to `run` and back. */
+/** Registers the operations as routes. Converts HTTP requests to calls to `run`, and results to HTTP responses. */
 export function registerOperations(
   plane: HttpServer,
   operations: readonly CustomerOperation[],
@@ -44,7 +44,7 @@ export function registerOperations(
   refuseOtherMethods(plane, operations.flatMap(supportedRoutes))
 }
 
-/** The caller of an unsupported method is authenticated; permissions belong to operations, and there is none. */
+/** The caller of an unsupported method is authenticated, but not authorised, because permissions belong to operations. */
 const supportedRoutes = (operation: CustomerOperation): SupportedRoute[] =>
   routePathsOf(operation).map(({ url, project }) => ({
     method: methodOf(operation),
@@ -59,12 +59,10 @@ function documentedBodyOf(operation: CustomerOperation): { documentedBody?: TObj
 }
 
 const isLarge = (operation: CustomerOperation): boolean =>
-  'bodyLimitBytes' in operation && (operation.bodyLimitBytes ?? 0) > ordinaryBodyLimitBytes
+  operation.shape !== 'query' && (operation.bodyLimitBytes ?? 0) > ordinaryBodyLimitBytes
 
 function bodyChecks(operation: CustomerOperation): Partial<RouteOptions> {
-  if (methodOf(operation) === 'GET' || !('body' in operation)) {
-    return { bodyLimit: ordinaryBodyLimitBytes, preValidation: checks }
-  }
+  if (operation.shape === 'query') return { bodyLimit: ordinaryBodyLimitBytes, preValidation: checks }
   return {
     bodyLimit: operation.bodyLimitBytes ?? ordinaryBodyLimitBytes,
     preValidation: [...(isLarge(operation) ? [refuseManyValues] : []), requireBody(operation), ...checks],
@@ -78,69 +76,51 @@ async function answer(
   reply: FastifyReply,
   deps: CustomerDeps,
 ): Promise<FastifyReply> {
+  const caller = callerOf(request)
   switch (operation.shape) {
     case 'mutation':
-      return sendResponse(reply, await perform(operation, callerOf(request), mutationOf(request), deps))
+      return sendResponse(reply, await perform(operation, caller, mutationOf(request), deps))
     case 'query': {
       const { query } = request as { query: Record<string, unknown> }
-      const asked = { params: paramsOf(request), query }
-      const { answer, version } = await answerQuery(operation, callerOf(request), asked, deps)
+      const { answer, version } = await answerQuery(
+        operation,
+        caller,
+        { params: paramsOf(request), query },
+        deps,
+      )
       if (version !== undefined) reply.header('etag', etagOf(version))
       return sendJson(reply, JSON.stringify(answer))
     }
     case 'custom':
-      return sendResponse(reply, await handleCustom(operation, request, reply, deps))
-    case 'user mutation':
-      return sendResponse(reply, await performForUser(operation, userOf(request), mutationOf(request), deps))
-    case 'user query': {
-      const { user } = userOf(request)
-      const { answer } = await deps.everywhere.read((tx) =>
-        operation.run({ tx, user, query: request.query as never }),
-      )
-      return sendResponse(reply, asResponse(200, answer))
-    }
+      return sendResponse(reply, await handleCustom(operation, caller, request, deps))
   }
 }
 
 function handleCustom(
   operation: CustomOperation,
+  caller: Caller | UserCaller,
   request: FastifyRequest,
-  reply: FastifyReply,
   deps: CustomerDeps,
 ): Promise<HttpResponse> {
-  const caller = callerOf(request)
-  const { headers } = request
+  if (caller.kind === 'user') throw unauthenticatedCall()
   return operation.handle(
     {
       caller,
       projectId: caller.projectId,
-      domainId: boundDomain(caller),
       params: paramsOf(request) as never,
       query: request.query as never,
       body: request.body as never,
-      idempotencyKey: idempotencyKeyOf(headers['idempotency-key']),
+      idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
       requestId: request.id,
       trace: request.span?.spanContext(),
       ip: request.ip,
-      userAgent: headers['user-agent'] ?? null,
       faultOf(schema, value) {
         const isValid = request.compileValidationSchema(schema, 'body')
         return isValid(value) ? undefined : validationMessage(isValid.errors ?? [])
       },
-      // Made for those who ask for it: every answer ends in a close.
-      get signal() {
-        return signalOf(reply)
-      },
     },
     deps,
   )
-}
-
-function signalOf({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  if (raw.closed) gone.abort()
-  else raw.once('close', () => gone.abort())
-  return gone.signal
 }
 
 const mutationOf = (request: FastifyRequest): MutationRequest => ({
@@ -153,21 +133,16 @@ const mutationOf = (request: FastifyRequest): MutationRequest => ({
   userAgent: request.headers['user-agent'] ?? null,
 })
 
-/** The project is not among them: operations get the one that the door has allowed. */
+/** Excludes the project. Operations receive the authorised project instead. */
 function paramsOf({ params }: FastifyRequest): Record<string, unknown> {
-  const { project_id: _allowed, ...own } = params as Record<string, unknown>
+  const { project_id: _authorised, ...own } = params as Record<string, unknown>
   return own
 }
 
-/** Strangers come this far, so that they are told in its turn that there is no such project. */
-function callerOf({ customer, params }: FastifyRequest): Caller {
-  if (customer?.kind === 'stranger') throw missingProject((params as { project_id: number }).project_id)
-  if (customer === null || customer.kind === 'user') throw unauthenticatedCall()
-  return customer
-}
-
-function userOf({ customer }: FastifyRequest): UserCaller {
-  if (customer?.kind !== 'user') throw unauthenticatedCall()
+/** A request from a caller without access is validated before it is rejected, so the order of errors reveals nothing. */
+function callerOf({ customer, params }: FastifyRequest): Caller | UserCaller {
+  if (customer === null) throw unauthenticatedCall()
+  if (customer.kind === 'stranger') throw missingProject((params as { project_id: number }).project_id)
   return customer
 }
 

@@ -2,10 +2,10 @@ import type { Role } from '../core/control/members/wire.ts'
 import { PosternError } from '../platform/errors.ts'
 
 /**
- * Which members may do what, by the id of the operation. The check at the door and the test of it go by this table;
- * an operation that is not in it does not compile.
+ * The roles that can call each operation. Authentication and its test use this table; an operation without an entry does
+ * not compile.
  *
- * `signed in`: no project is asked about, so every user may.
+ * `signed in`: the operation is outside any project, so every signed-in user can call it.
  */
 const everyone: readonly Role[] = ['owner', 'admin', 'developer', 'viewer']
 const builders: readonly Role[] = ['owner', 'admin', 'developer']
@@ -24,7 +24,7 @@ export const allowedRoles = {
   'members.show': everyone,
   'members.create': managers,
   'members.edit': managers,
-  // Everybody may leave; only managers remove somebody else (members/delete-member.ts).
+  // Every member can leave; only managers can remove others (members/delete-member.ts).
   'members.delete': everyone,
 
   'domains.list': everyone,
@@ -74,7 +74,7 @@ export const allowedRoles = {
 
   'usage.show': everyone,
 
-  // It names members with their addresses, and shows what keys and webhooks are.
+  // The activity contains members' addresses and the configuration of keys and webhooks.
   'activity.list': managers,
 
   'invitations.list': signedIn,
@@ -90,7 +90,7 @@ export function requireRole(operation: OperationId, role: Role): void {
   if (allowed === signedIn || allowed.includes(role)) return
   throw new PosternError(
     'insufficient_role',
-    `This takes the role ${listed(allowed)} in the project, and yours is ${role}.`,
+    `This requires the ${listed(allowed)} role in the project. Your role is ${role}.`,
   )
 }
 

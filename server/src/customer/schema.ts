@@ -1,7 +1,7 @@
 import Type, { type TObject } from 'typebox'
 import type { ErrorCode } from '../platform/errors.ts'
-import { methodOfKind, successOfKind } from '../platform/http/kinds.ts'
-import { NoParams, ProjectParams } from '../platform/http/parameters.ts'
+import { comparesVersions, type Kind, methodOfKind, successOfKind } from '../platform/http/kinds.ts'
+import { ProjectParams } from '../platform/http/parameters.ts'
 import { statusOf } from '../platform/http/problem.ts'
 import {
   answered,
@@ -15,38 +15,33 @@ import {
   successHeaders,
 } from '../platform/http/route-schema.ts'
 import type { Access } from './authenticate-request.ts'
-import type { CustomerOperation } from './operation.ts'
+import type { CustomerOperation, Mutation } from './operation.ts'
 import { neededScopes } from './scopes.ts'
 
-/** Route schemas of customers' operations: what Fastify validates requests against and what the OpenAPI document shows. */
-export function methodOf(operation: CustomerOperation): 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' {
-  switch (operation.shape) {
-    case 'query':
-    case 'user query':
-      return 'GET'
-    case 'custom':
-      return operation.method
-    default:
-      return methodOfKind[operation.kind]
-  }
+/** Route schemas of customers' operations, for validation by Fastify and for the OpenAPI document. */
+export function methodOf(operation: CustomerOperation): 'GET' | 'POST' | 'PATCH' | 'DELETE' {
+  if (operation.shape === 'query') return 'GET'
+  return operation.shape === 'custom' ? operation.method : methodOfKind[operation.kind]
 }
 
-/** A path of an operation, and whose project it is about. */
+/** Resources on the mail side have no version. */
+export const honoursIfMatch = ({ kind, runsIn }: Mutation): boolean =>
+  runsIn !== 'mail' && comparesVersions(kind)
+
+/** A path of an operation, and how the request specifies its project. */
 export interface RoutePath {
   url: string
   project: Access['project']
 }
 
 export function routePathsOf(operation: CustomerOperation): RoutePath[] {
-  if (operation.shape === 'user mutation' || operation.shape === 'user query') {
-    return [{ url: operation.path, project: 'none' }]
-  }
   const { path, pathOfKey } = operation
+  if (operation.shape !== 'custom' && operation.runsIn === 'user') return [{ url: path, project: 'none' }]
   const ofKey: RoutePath[] = pathOfKey === undefined ? [] : [{ url: pathOfKey, project: 'of key' }]
   return [{ url: path, project: 'in path' }, ...ofKey]
 }
 
-/** In the document the ids of customers' operations have a word before them: the administrators' are called the same. */
+/** The OpenAPI document prefixes the ids of customers' operations, because administrators' operations have the same ids. */
 const documentedId = ({ id }: CustomerOperation, project: Access['project']): string =>
   `customer.${id}${project === 'of key' ? '-by-key' : ''}`
 
@@ -56,7 +51,7 @@ export function schemaOf(operation: CustomerOperation, { project }: RoutePath): 
   return {
     operationId: documentedId(operation, project),
     summary,
-    description: project === 'of key' ? `${description} The project is that of the API key.` : description,
+    description: project === 'of key' ? `${description} The API key determines the project.` : description,
     tags: [`customer.${id.split('.')[0]}`],
     security: [
       ...(project === 'of key' ? [] : [{ accessToken: [] }]),
@@ -71,51 +66,42 @@ export function schemaOf(operation: CustomerOperation, { project }: RoutePath): 
   }
 }
 
-function paramsOf(operation: CustomerOperation, project: Access['project']): TObject {
-  const own = 'params' in operation ? operation.params : NoParams
-  return project === 'in path'
-    ? Type.Object({ ...ProjectParams.properties, ...own.properties }, { additionalProperties: false })
-    : own
-}
+const paramsOf = ({ params }: CustomerOperation, project: Access['project']): TObject =>
+  project === 'in path'
+    ? Type.Object({ ...ProjectParams.properties, ...params.properties }, { additionalProperties: false })
+    : params
 
 function requestOf(operation: CustomerOperation): object {
-  const querystring = Type.Object('query' in operation ? operation.query : {}, {
-    additionalProperties: false,
-  })
-  if (operation.shape === 'query' || operation.shape === 'user query') return { querystring }
+  const query = operation.shape === 'mutation' ? {} : operation.query
+  const querystring = Type.Object(query, { additionalProperties: false })
+  if (operation.shape === 'query') return { querystring }
   const { body, example } = operation
-  const headers = mutationHeaders(operation.shape === 'custom' ? 'create' : operation.kind)
   return {
     querystring,
-    ...(methodOf(operation) === 'GET'
-      ? {}
-      : { headers, body: Type.Object(body, { additionalProperties: false, examples: [example] }) }),
+    headers: mutationHeaders(kindOf(operation)),
+    body: Type.Object(body, { additionalProperties: false, examples: [example] }),
   }
 }
 
+/** The kind with the same request headers and error statuses. */
+const kindOf = (operation: CustomerOperation & { shape: 'mutation' | 'custom' }): Kind =>
+  operation.shape === 'mutation' && honoursIfMatch(operation) ? operation.kind : 'create'
+
 function successesOf(operation: CustomerOperation): object {
   switch (operation.shape) {
-    case 'query':
-    case 'user query': {
-      const hasVersion = 'hasVersion' in operation && operation.hasVersion
-      return {
-        200: {
-          ...answered('The requested data.', operation.answer),
-          ...(hasVersion ? { headers: ETag } : {}),
-        },
-      }
+    case 'query': {
+      const { answer, hasVersion } = operation
+      return { 200: { ...answered('The requested data.', answer), ...(hasVersion ? { headers: ETag } : {}) } }
     }
     case 'custom': {
       const { status, means } = operation.success
-      return {
-        [status]: operation.answer ? answered(means, operation.answer) : { ...deleted, description: means },
-      }
+      return { [status]: answered(means, operation.answer) }
     }
-    default: {
-      const { kind, answer } = operation
-      if (kind === 'delete') return { 204: deleted }
-      const headers = successHeaders(kind, kind !== 'enqueue')
-      return { [successOfKind[kind]]: { ...answered(meaningOf[kind], answer), headers } }
+    case 'mutation': {
+      const { kind, answer, means = meaningOf[kind], runsIn } = operation
+      if (kind === 'delete') return { 204: { ...deleted, description: means } }
+      const headers = runsIn === 'mail' ? {} : { headers: successHeaders(kind, kind !== 'enqueue') }
+      return { [successOfKind[kind]]: { ...answered(means, answer), ...headers } }
     }
   }
 }
@@ -125,30 +111,19 @@ const meaningOf = {
   edit: 'Done.',
   rotate: 'Done.',
   command: 'Done.',
-  enqueue: 'Accepted; work starts within seconds.',
+  enqueue: 'Accepted. Processing starts within seconds.',
+  delete: deleted.description,
 }
 
 function problemsOf(operation: CustomerOperation): number[] {
-  const isAboutSomething = operation.shape !== 'user query'
-  const reading = [400, 401, 403, ...(isAboutSomething ? [404] : []), 429, 500]
-  switch (operation.shape) {
-    case 'query':
-    case 'user query':
-      return reading
-    case 'custom': {
-      const own = (operation.refusals ?? []).map((code) => statusOf[code])
-      const mutating = operation.method === 'GET' ? [] : [409, 422]
-      return [...new Set([...reading, ...own, ...mutating])].sort()
-    }
-    default:
-      return mutationProblems(operation.kind)
-  }
+  if (operation.shape !== 'query') return mutationProblems(kindOf(operation))
+  return [400, 401, 403, ...(operation.runsIn === 'user' ? [] : [404]), 429, 500]
 }
 
 function codesOf(operation: CustomerOperation, project: Access['project']): Codes {
-  const own: readonly ErrorCode[] = 'refusals' in operation ? (operation.refusals ?? []) : []
+  const isRead = operation.shape === 'query'
+  const own: readonly ErrorCode[] = isRead ? [] : (operation.refusals ?? [])
   const ownOf = (status: number) => own.filter((code) => statusOf[code] === status)
-  const isRead = operation.shape === 'query' || operation.shape === 'user query'
   const codes: Codes = {
     400: isRead ? ['invalid_parameter'] : ['invalid_json', 'invalid_parameter'],
     401: ['unauthenticated', 'token_expired'],
@@ -168,5 +143,5 @@ function codesOf(operation: CustomerOperation, project: Access['project']): Code
 
 const meanings = {
   401: 'The access token or API key is missing or invalid',
-  403: 'The caller may not do this in the project',
+  403: 'The caller is not allowed to do this in the project',
 }

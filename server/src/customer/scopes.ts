@@ -3,10 +3,10 @@ import { PosternError } from '../platform/errors.ts'
 import type { OperationId } from './roles.ts'
 
 /**
- * The scope that lets an API key do what, by the id of the operation. `null`: no key may, whatever its scopes. The check
- * at the door and the test of it go by this table; an operation that is not in it does not compile.
+ * The scope that an API key needs for each operation. `null`: no API key can call the operation. Authentication and its test
+ * use this table; an operation without an entry does not compile.
  *
- * No scope includes another: a key that writes and reads names both.
+ * No scope includes another: a key that reads and writes needs both.
  */
 export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'projects.create': null,
@@ -47,7 +47,7 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'routing.delete': 'routing:write',
   'routing.request-confirmation': 'routing:write',
 
-  // A key must not give away more than it holds.
+  // A key must not be able to grant more than its own scopes.
   'api-keys.list': null,
   'api-keys.show': null,
   'api-keys.create': null,
@@ -81,7 +81,7 @@ export function requireScope(operation: OperationId, scopes: readonly string[]):
   throw new PosternError(
     'insufficient_scope',
     needed === null
-      ? 'No scope lets an API key do this. Use the access token of a member of the project.'
-      : `This takes an API key with the scope ${needed}.`,
+      ? "API keys cannot call this operation. Use a project member's access token."
+      : `This requires an API key with the scope ${needed}.`,
   )
 }

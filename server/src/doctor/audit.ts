@@ -27,8 +27,8 @@ export const auditChecks: Check[] = [
       if (file === undefined) {
         return [
           failure(
-            'Checkpoints are stored in the database only (POSTERN_AUDIT_CHECKPOINT_FILE is empty): if the newest entries are removed together with their checkpoints, nothing shows it.',
-            'Set it to the file of `postern signer`, or to a file on the storage of another machine.',
+            'Checkpoints are stored in the database only (POSTERN_AUDIT_CHECKPOINT_FILE is empty): if the newest entries are removed together with their checkpoints, the removal cannot be detected.',
+            'Set it to the checkpoint file of `postern signer`, or to a file that is stored on another machine.',
           ),
         ]
       }
@@ -37,11 +37,11 @@ export const auditChecks: Check[] = [
   },
 ]
 
-// One line for each minute with a change: at most 600 KB, usually a few hundred octets.
+// The file grows by one line for each minute with a change: at most 600 KB, usually a few hundred octets.
 const scarceBytes = 1024 ** 3
 const fullBytes = 64 * 1024 ** 2
 
-/** The file belongs to the signer; this process should be able to read it and not to change it. */
+/** The file belongs to the signer; this process should be able to read it but not to change it. */
 async function signedFileFinding(file: string): Promise<Finding> {
   const folder = path.dirname(path.resolve(file))
   const may = (what: string, how: number) =>
@@ -53,18 +53,18 @@ async function signedFileFinding(file: string): Promise<Finding> {
     // Root can write everywhere.
     if (process.getuid?.() !== 0) {
       return failure(
-        `The user of Postern can write to ${file} or its directory, so the worker could forge checkpoints.`,
-        'Make the user of `postern signer` its owner, and give Postern read access only: mode 0640, in a directory of mode 0750.',
+        `The Postern user can write to ${file} or its directory, so the worker could forge checkpoints.`,
+        'Make the `postern signer` user its owner, and give Postern read access only: mode 0640, in a directory of mode 0750.',
       )
     }
   }
   // The file does not exist before the first checkpoint.
   const readable = (await may(file, constants.F_OK)) ? may(file, constants.R_OK) : may(folder, constants.X_OK)
   if (await readable)
-    return ok(`The signer writes checkpoints to ${file}, and the user of Postern cannot change them.`)
+    return ok(`The signer writes checkpoints to ${file}, and the Postern user cannot change them.`)
   return failure(
-    `The checkpoint file of the signer cannot be read: ${file}.`,
-    'Add the user of Postern to the group of `postern signer`.',
+    `The signer's checkpoint file cannot be read: ${file}.`,
+    'Add the Postern user to the group of `postern signer`.',
   )
 }
 
@@ -79,7 +79,7 @@ async function fileFinding(file: string): Promise<Finding> {
     await access(found ? file : folder, constants.W_OK)
     const { bavail, bsize } = await statfs(folder)
     const freeBytes = bavail * bsize
-    const room = `Only ${Math.round(freeBytes / 1024 ** 2)} MB are free on the disk of ${file}.`
+    const room = `Only ${Math.round(freeBytes / 1024 ** 2)} MB are free on the disk that contains ${file}.`
     const remedy = 'Free disk space, or move the file and change POSTERN_AUDIT_CHECKPOINT_FILE.'
     if (freeBytes < fullBytes) return failure(room, remedy)
     if (freeBytes < scarceBytes) return warning(room, remedy)
@@ -87,7 +87,7 @@ async function fileFinding(file: string): Promise<Finding> {
   } catch (error) {
     return failure(
       `Checkpoints cannot be appended to ${file}: ${messageOf(error)}.`,
-      'Create its directory, and give the user of `postern worker` write access.',
+      'Create its directory, and give the `postern worker` user write access.',
     )
   }
 }

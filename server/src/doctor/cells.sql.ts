@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../platform/db/db.ts'
 
-/** The time by the clock of that database server. */
+/** The time according to that database server's clock. */
 export async function findEpochMs(tx: ReadTx): Promise<number> {
   const { rows } = await sql<{ ms: number }>`
     select (1000 * extract(epoch from postern.now()))::float8 as ms`.execute(tx)

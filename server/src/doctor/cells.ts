@@ -24,7 +24,7 @@ export const cellChecks: Check[] = [
         const since = inControl ? `for ${Math.round(inControl.age_seconds)} seconds` : 'yet'
         return [
           failure(
-            `No heartbeat was written to control ${since}: cells stop sending.`,
+            `No heartbeat has been written to control ${since}: cells stop sending.`,
             'Start `postern worker` without POSTERN_CELL. If one is running, read its log.',
           ),
         ]
@@ -42,13 +42,13 @@ export const cellChecks: Check[] = [
       if (context.cells.length === 0) return [ok(noReplicas)]
       return unlessFound(
         await Promise.all(context.cells.map((cell) => clockFinding(cell, context))),
-        'The clocks of the cells and of control agree.',
+        'The clocks of control and the cells are synchronized.',
       )
     },
   },
 ]
 
-const noReplicas = 'Mail is in the database of control, so there are no replicas to check.'
+const noReplicas = 'Mail is stored in the control database, so there are no replicas to check.'
 /** The heartbeat is written every two seconds. */
 const lateSeconds = 30
 
@@ -69,12 +69,12 @@ async function replicaFinding(
   } catch (error) {
     return failure(
       `The database of cell "${name}" cannot be used: ${messageOf(error)}.`,
-      'Check its "url" in POSTERN_CELLS, the network, and the log of its PostgreSQL server.',
+      'Check its "url" in POSTERN_CELLS, the network, and its PostgreSQL server\'s log.',
     )
   }
 }
 
-/** A cell whose clock is behind that of control underestimates the age of its replica. */
+/** A cell whose clock is behind control's underestimates the age of its replica. */
 const clockWarningMs = 2_000
 const clockFailureMs = 30_000
 
@@ -87,8 +87,8 @@ async function clockFinding({ name, mail }: Cell, { db }: DoctorContext): Promis
   const inCell = await mail.readOne(findEpochMs)
   const passedMs = (performance.now() - before) / 2
   const apartMs = Math.abs(inCell - inControl - passedMs)
-  const finding = `The clocks of control and of cell "${name}" are ${Math.round(apartMs / 1000)} seconds apart.`
-  const remedy = 'Synchronise the clocks of both servers with NTP (chrony or systemd-timesyncd).'
+  const finding = `The clocks of control and cell "${name}" are ${Math.round(apartMs / 1000)} seconds apart.`
+  const remedy = 'Synchronize the clocks of both servers with NTP (chrony or systemd-timesyncd).'
   if (apartMs > clockFailureMs) return failure(finding, remedy)
   return apartMs > clockWarningMs ? warning(finding, remedy) : undefined
 }

@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls'
 import type { Config } from '../config/config.ts'
 import { type Check, type Finding, failure, messageOf, ok, unlessFound, warning } from './check.ts'
 
-/** Checks the TLS certificate of the intake: files, key, validity period and host names. */
+/** Checks the intake's TLS certificate: files, key, validity period and host names. */
 export const certificateCheck: Check = {
   name: 'certificate',
   async run({ settings }) {
@@ -31,7 +31,7 @@ export const certificateCheck: Check = {
     } catch (error) {
       return [
         failure(
-          `The TLS certificate of the intake cannot be used: ${messageOf(error)}.`,
+          `The intake's TLS certificate cannot be used: ${messageOf(error)}.`,
           'Set POSTERN_INTAKE_TLS_CERTIFICATE and POSTERN_INTAKE_TLS_KEY to a certificate chain and its matching key (PEM), ' +
             'readable by this user.',
         ),
@@ -59,19 +59,19 @@ function validityOf({ validFromDate, validToDate }: X509Certificate, file: strin
   return warning(`The certificate in ${file} expires on ${dayOf(validToDate)}.`, renew)
 }
 
-/** Mail clients verify the host name; MTAs do so if MTA-STS or DANE asks them to. */
+/** Mail clients verify the host name; MTAs do so if MTA-STS or DANE requires it. */
 function namesOf(certificate: X509Certificate, settings: Config): Finding[] {
   const { publicUrl, mxHost, returnPathHost, inboundPort, submissionPort, submissionsPort } = settings
   const covers = (name: string) =>
     (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined
   const lacks = (name: string) =>
-    `The TLS certificate of the intake does not cover ${name} (it covers ${certificate.subjectAltName ?? 'no name'})`
+    `The intake's TLS certificate does not cover ${name} (it covers ${certificate.subjectAltName ?? 'no name'})`
   const remedy = 'Issue a certificate that also covers this name.'
   const hasSubmission = (submissionPort ?? submissionsPort) !== undefined
   const hosts = [...new Set([returnPathHost, ...(inboundPort === undefined ? [] : [mxHost])])]
   return [
     ...(hasSubmission && !covers(publicUrl.hostname)
-      ? [failure(`${lacks(publicUrl.hostname)}, so mail clients refuse to submit mail.`, remedy)]
+      ? [failure(`${lacks(publicUrl.hostname)}, so mail clients do not submit mail.`, remedy)]
       : []),
     ...hosts
       .filter((name) => !covers(name))

@@ -6,8 +6,8 @@ import type { Db, UnscopedDb } from '../platform/db/db.ts'
 import type { Resolver } from '../platform/net/dns.ts'
 
 /**
- * `failure`: something does not work, or soon will not. `warning`: it works, but with a risk. `skipped`: the check could
- * not run, because of a failure that another check reports.
+ * `failure`: something does not work, or soon will not. `warning`: it works, but with a risk. `skipped`: the check
+ * could not run, because of a failure that another check reports.
  */
 export type Level = 'ok' | 'warning' | 'failure' | 'skipped'
 
@@ -20,26 +20,26 @@ export interface Finding {
 
 export interface Check {
   name: string
-  /** `login`: a connection to the database. `tables`: the roles of the planes, and migrated tables. */
+  /** `login`: a connection to the database. `tables`: the plane roles and migrated tables. */
   needs?: 'login' | 'tables'
   /** Must not write. An exception is reported as a failure of the check. */
   run(context: DoctorContext): Promise<Finding[]>
 }
 
-/** What the checks work with, as far as it could be opened (context.ts). */
+/** The resources that the checks use, if they could be opened (context.ts). */
 export interface DoctorContext {
   settings: Config
   dns: Resolver
-  /** The login of the application, without any role. */
+  /** The application's login, without any role. */
   login: Login
-  /** With the role of the administrative plane. */
+  /** Uses the administrative plane's role. */
   db: UnscopedDb
   /** The cells that have a replica of control. */
   cells: readonly Cell[]
-  /** With the role of sign-in. */
+  /** Uses the sign-in role. */
   identity: Db
   auth: BetterAuth
-  /** Why a need of a check is not met. */
+  /** For each requirement that is not met, the finding that explains why. */
   missing: Partial<Record<NonNullable<Check['needs']>, Finding>>
 }
 
@@ -51,7 +51,7 @@ export const ok = (finding: string): Finding => ({ level: 'ok', finding, remedy:
 export const warning = (finding: string, remedy: string): Finding => ({ level: 'warning', finding, remedy })
 export const failure = (finding: string, remedy: string): Finding => ({ level: 'failure', finding, remedy })
 
-/** The problems among several findings; if there are none, one `ok` with this sentence. */
+/** The problems among several findings; if there are none, a single `ok` with this sentence. */
 export const unlessFound = (found: (Finding | undefined)[], finding: string): Finding[] => {
   const problems = found.filter((one) => one !== undefined)
   return problems.length > 0 ? problems : [ok(finding)]

@@ -14,7 +14,7 @@ import { senderCheck } from './senders.ts'
 import { sendingCheck } from './sending.ts'
 import { signerCheck } from './signer.ts'
 
-/** Every check of `postern doctor`, in the order of the report. */
+/** Every check that `postern doctor` runs, in report order. */
 export const checks: readonly Check[] = [
   ...databaseChecks,
   ...cellChecks,

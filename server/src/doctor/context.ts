@@ -21,7 +21,7 @@ export interface DoctorContextDeps {
 const connectMs = 5_000
 const queryMs = 15_000
 
-/** Opens what the checks need, and records why the rest cannot be opened. */
+/** Opens the resources that the checks need, and records why any of them could not be opened. */
 export async function openDoctorContext(
   deps: DoctorContextDeps,
 ): Promise<{ context: DoctorContext; close(): Promise<void> }> {
@@ -56,7 +56,7 @@ async function faultOf(work: () => Promise<unknown>): Promise<{ error: unknown }
 const unreachable = (settings: Config, error: unknown, { remedyOf }: DoctorContextDeps): Finding =>
   failure(
     `The database at ${shownUrl(settings.databaseUrl)} cannot be used: ${messageOf(error)}.`,
-    remedyOf(error) ?? 'Check POSTERN_DATABASE_URL, the network, and the log of PostgreSQL.',
+    remedyOf(error) ?? 'Check POSTERN_DATABASE_URL, the network, and the PostgreSQL log.',
   )
 
 const unusable = (error: unknown, { remedyOf }: DoctorContextDeps): Finding =>

@@ -1,6 +1,6 @@
 import type { Login } from './check.ts'
 
-/** The settings of PostgreSQL, as a session of the application's login sees them. */
+/** The PostgreSQL settings, as seen by a session of the application's login. */
 export interface Server {
   version: string
   version_number: number
@@ -12,12 +12,12 @@ export interface Server {
   wal_level: string
   encoding: string
   ctype: string
-  /** Available to logins that are not superusers. */
+  /** The number of connections available to logins that are not superusers. */
   connections: number
   /** -1: no limit. */
   login_connections: number
   database_connections: number
-  /** Connected by a socket, or to this machine. */
+  /** Whether the connection uses a Unix socket or a loopback address. */
   is_local: boolean
   is_encrypted: boolean
 }
@@ -50,7 +50,7 @@ export interface LoginFacts {
   bypasses_rls: boolean
   inherits: boolean
   may_own: boolean
-  /** Tables of Postern that it owns. */
+  /** The number of Postern tables that the login owns. */
   owned: number
 }
 
@@ -70,9 +70,9 @@ export async function findLogin({ query }: Login, owner: string): Promise<LoginF
 export interface RoleFacts {
   name: string
   exists: boolean
-  /** The login is a member of it. */
+  /** Whether the login is a member of the role. */
   is_member: boolean
-  /** It can log in, is a superuser, or bypasses row-level security. */
+  /** Whether the role can log in, is a superuser, or bypasses row-level security. */
   is_privileged: boolean
 }
 
@@ -86,6 +86,6 @@ export const findRoles = ({ query }: Login, names: readonly string[]): Promise<R
   )
 
 function theOne<Row>([row]: Row[]): Row {
-  if (row === undefined) throw new Error('the query of the PostgreSQL catalogue returned no row')
+  if (row === undefined) throw new Error('the PostgreSQL catalog query returned no row')
   return row
 }

@@ -11,7 +11,7 @@ export const databaseChecks: Check[] = [
   {
     name: 'database',
     run: async ({ missing, settings }) => [
-      missing.login ?? ok(`The database answers at ${shownUrl(settings.databaseUrl)}.`),
+      missing.login ?? ok(`The database responds at ${shownUrl(settings.databaseUrl)}.`),
     ],
   },
   {
@@ -96,14 +96,14 @@ export const databaseChecks: Check[] = [
           pending.length === 0
             ? undefined
             : failure(
-                `The database lacks ${count(pending, 'migration')}: ${pending.join(', ')}.`,
+                `The database is missing ${count(pending, 'migration')}: ${pending.join(', ')}.`,
                 'Run `postern migrate`.',
               ),
           unknown.length === 0
             ? undefined
             : warning(
                 `The database has ${count(unknown, 'migration')} that this program does not know: ${unknown.join(', ')}.`,
-                'A newer version of Postern migrated it: upgrade this one as well.',
+                'A newer version of Postern migrated the database: upgrade this installation as well.',
               ),
         ],
         'The database has exactly the migrations of this program.',
@@ -165,7 +165,7 @@ function text({ encoding, ctype }: Server) {
   if (encoding !== 'UTF8') {
     return [
       failure(
-        `The encoding of the database is ${encoding}.`,
+        `The database encoding is ${encoding}.`,
         'Recreate it: createdb --encoding UTF8 --template template0, then `postern migrate`.',
       ),
     ]
@@ -173,7 +173,7 @@ function text({ encoding, ctype }: Server) {
   if (ctype === 'C' || ctype === 'POSIX') {
     return [
       warning(
-        `The locale of the database is ${ctype}, which supports ASCII letters only: searches for other letters are slow.`,
+        `The database locale is ${ctype}, which supports ASCII letters only: searches for other letters are slow.`,
         'When the database is next created, use a locale such as C.UTF-8.',
       ),
     ]
@@ -184,7 +184,7 @@ function text({ encoding, ctype }: Server) {
 async function loginFindings({ login, settings }: DoctorContext) {
   const { name, is_superuser, bypasses_rls, inherits, may_own, owned } = await findLogin(login, ownerRole)
   const quoted = pg.escapeIdentifier(name)
-  const strict = 'See "The strict way" in docs/operations/database.md.'
+  const strict = 'See "Two logins" in docs/operations/database.md.'
   if (is_superuser) {
     return [
       failure(
@@ -203,7 +203,7 @@ async function loginFindings({ login, settings }: DoctorContext) {
         : undefined,
       inherits
         ? warning(
-            `The login ${name} inherits the privileges of all its roles at once.`,
+            `The login ${name} inherits the privileges of all its roles.`,
             `As a superuser, run: alter role ${quoted} noinherit`,
           )
         : undefined,
@@ -215,7 +215,7 @@ async function loginFindings({ login, settings }: DoctorContext) {
         : undefined,
       owned > 0
         ? failure(
-            `The login ${name} owns ${owned} tables of Postern: it can change and delete audit entries.`,
+            `The login ${name} owns ${owned} Postern tables: it can change and delete audit entries.`,
             `As a superuser, run: reassign owned by ${quoted} to ${ownerRole}`,
           )
         : undefined,
@@ -226,7 +226,7 @@ async function loginFindings({ login, settings }: DoctorContext) {
           )
         : undefined,
     ],
-    `The login ${name} has no privileges beyond the roles of the planes.`,
+    `The login ${name} has no privileges other than those of the plane roles.`,
   )
 }
 
@@ -252,25 +252,25 @@ async function roles(login: Parameters<typeof findRoles>[0]) {
         : undefined,
       privileged.length > 0
         ? failure(
-            `A role of a plane can log in, is a superuser, or bypasses row-level security: ${privileged.join(', ')}.`,
+            `A plane role can log in, is a superuser, or bypasses row-level security: ${privileged.join(', ')}.`,
             `As a superuser, run for each: alter role ${privileged[0]} nologin nosuperuser nobypassrls`,
           )
         : undefined,
     ],
-    'The roles of the planes exist, and the login is a member of each.',
+    'The plane roles exist, and the login is a member of each.',
   )
 }
 
-// Access tokens live for ten minutes by the clock of the machine; leases use the clock of the database.
+// Access tokens are valid for ten minutes according to this machine's clock; leases use the database's clock.
 const clockWarningMs = 2_000
 const clockFailureMs = 30_000
 
 function clock(apartMs: number) {
   const seconds = Math.round(apartMs / 1000)
-  const finding = `The clocks of this machine and of the database are ${seconds} seconds apart.`
+  const finding = `The clocks of this machine and the database are ${seconds} seconds apart.`
   const remedy =
-    'Synchronise both with NTP (chrony or systemd-timesyncd), and check that postern.clock_offset is not set for the database.'
+    'Synchronize both with NTP (chrony or systemd-timesyncd), and check that postern.clock_offset is not set for the database.'
   if (apartMs > clockFailureMs) return failure(finding, remedy)
   if (apartMs > clockWarningMs) return warning(finding, remedy)
-  return ok('The clocks of this machine and of the database agree.')
+  return ok('The clocks of this machine and the database are synchronized.')
 }

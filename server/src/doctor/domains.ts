@@ -1,7 +1,10 @@
 import { complaintAbout, sampleSending } from '../core/control/domains/lookup-records.ts'
 import { type Check, unlessFound, warning } from './check.ts'
 
-/** The worker checks every domain once a day and tolerates missing records for three days; this checks a sample now. */
+/**
+ * The sample size. The worker checks every domain once a day and tolerates missing records for three days; this check
+ * reads a sample immediately.
+ */
 const domainsAtMost = 20
 
 export const domainCheck: Check = {
@@ -16,7 +19,7 @@ export const domainCheck: Check = {
         const { name, project_id, project_name } = domain
         return warning(
           `Mail from ${name} (project ${project_id}, ${project_name}) will fail authentication. ${complaint}`,
-          'Ask the owner to publish the DNS records of the domain, or check its name servers.',
+          "Ask the owner to publish the domain's DNS records, or check its name servers.",
         )
       }),
     )
@@ -24,7 +27,7 @@ export const domainCheck: Check = {
       findings,
       domains.length === 0
         ? 'No domain has sent mail through your own MTAs this month.'
-        : `DKIM and return path are right for the domains checked: ${domains.length}.`,
+        : `DKIM and return path are correct for the domains checked: ${domains.length}.`,
     )
   },
 }

@@ -13,14 +13,14 @@ export const keyChecks: Check[] = [
         uses.map(({ id, keys, state }) => {
           if (state === 'missing') {
             return failure(
-              `The master key "${id}" wraps the keys of ${keys} projects, but is not in POSTERN_MASTER_KEYS.`,
+              `The master key "${id}" wraps the keys of ${keys} projects but is not in POSTERN_MASTER_KEYS.`,
               'Add it again, after the others. The secrets of these projects cannot be decrypted without it.',
             )
           }
           if (state === 'wrong') {
             return failure(
               `The master key listed as "${id}" cannot decrypt the project keys that were wrapped under that name.`,
-              'Restore the key that had this name, and give the new one another name.',
+              'Restore the key that had this name, and rename the new key.',
             )
           }
           return undefined
@@ -39,7 +39,7 @@ export const keyChecks: Check[] = [
           unopened.length > 0
             ? failure(
                 'The keys that sign access tokens are encrypted with a secret that is not in POSTERN_AUTH_SECRETS.',
-                'Add the secret again, after the others. Without it sign-in and all authenticators stop working.',
+                'Add the secret again, after the others. Without it, sign-in and all authenticators stop working.',
               )
             : undefined,
         ],

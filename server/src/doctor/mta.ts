@@ -27,7 +27,7 @@ async function checkMta(address: SmtpAddress, name: string, sender: string): Pro
     return [
       failure(
         `The MTA at ${where} cannot be used: ${messageOf(error)}.`,
-        'Check that it is running, that its address in POSTERN_MTA_HOSTS is right, and that no firewall blocks it.',
+        'Check that it is running, that its address in POSTERN_MTA_HOSTS is correct, and that no firewall blocks it.',
       ),
     ]
   }
@@ -41,7 +41,7 @@ async function checkMta(address: SmtpAddress, name: string, sender: string): Pro
   }
 }
 
-// The DKIM signature and further headers are added.
+// Includes space for the DKIM signature and other headers that Postern adds.
 const neededBytes = maxMessageBytes + 64 * 1024
 
 function missingOffers(

@@ -3,7 +3,10 @@ import type { Resolver } from '../platform/net/dns.ts'
 import { SmtpClient } from '../providers/smtp-client.ts'
 import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
-/** Checks the DNS of POSTERN_MX_HOST, which receives inbound mail, and of POSTERN_RETURN_PATH_HOST, which receives reports. */
+/**
+ * Checks the DNS of POSTERN_MX_HOST, which receives inbound mail, and of POSTERN_RETURN_PATH_HOST, which receives
+ * reports.
+ */
 export const nameChecks: Check[] = [
   {
     name: 'names.mx-host',
@@ -24,7 +27,7 @@ const isPrivateName = (name: string): boolean => !name.includes('.') || isIP(nam
 async function hostFault(dns: Resolver, setting: string, host: string): Promise<Finding | undefined> {
   if (isPrivateName(host)) {
     return warning(
-      `${setting} is ${host}, which cannot be resolved outside of this machine.`,
+      `${setting} is ${host}, which cannot be resolved outside this machine.`,
       `Set ${setting} to a public DNS name. For a trial on one machine, ignore this.`,
     )
   }
@@ -32,13 +35,13 @@ async function hostFault(dns: Resolver, setting: string, host: string): Promise<
   if (alias.kind === 'found') {
     return failure(
       `${host} (${setting}) is an alias (CNAME) of ${alias.values[0]}: some senders do not deliver to such a name.`,
-      `Give ${host} A and AAAA records in place of the CNAME.`,
+      `Give ${host} A and AAAA records instead of the CNAME.`,
     )
   }
   if (addresses.kind === 'failed') {
     return failure(
       `${host} (${setting}) could not be looked up: ${addresses.why}.`,
-      'Check POSTERN_DNS_SERVERS, or the name servers of the domain.',
+      "Check POSTERN_DNS_SERVERS, or the domain's name servers.",
     )
   }
   if (addresses.kind === 'absent') {
@@ -55,8 +58,8 @@ async function returnPath(context: DoctorContext): Promise<Finding[]> {
   if (alias.kind === 'found') {
     return [
       failure(
-        `${host} (POSTERN_RETURN_PATH_HOST) is an alias (CNAME) of ${alias.values[0]}, so it cannot have MX and SPF records of its own.`,
-        `Give ${host} an MX and a TXT record in place of the CNAME.`,
+        `${host} (POSTERN_RETURN_PATH_HOST) is an alias (CNAME) of ${alias.values[0]}, so it cannot have its own MX and SPF records.`,
+        `Replace the CNAME record of ${host} with MX and TXT records.`,
       ),
     ]
   }
@@ -104,7 +107,7 @@ async function reportsArrive(
     return warning(
       `${exchange}, the MX of ${returnPathHost}, cannot be reached from here on port 25: ${messageOf(error)}.`,
       'Check that `postern intake` is running and that port 25 of that host is forwarded to POSTERN_BOUNCE_PORT. If this ' +
-        'machine may not connect to port 25, check from another one.',
+        'machine cannot connect to port 25, run the check on another machine.',
     )
   } finally {
     session?.close()

@@ -5,12 +5,15 @@ import { connect as connectTls } from 'node:tls'
 import type { Config } from '../config/config.ts'
 import { type Check, type Finding, failure, messageOf, ok } from './check.ts'
 
-/** A port of Postern. The check finds out whether this user may listen on it, and whether Postern listens on it now. */
+/**
+ * A port that Postern uses. The check determines whether this user can listen on it and whether Postern is listening on
+ * it now.
+ */
 interface Port {
   setting: string
   host: string
   port: number | undefined
-  /** Whether the process that answers is Postern. */
+  /** Whether the responding process is Postern. */
   isPostern(address: Address): Promise<boolean>
 }
 
@@ -51,19 +54,20 @@ async function checkPort({ setting, host, isPostern }: Port, port: number): Prom
     )
   }
   const address = { host: reachable(host), port }
-  // Connect before trying to bind: binding, even briefly, could collide with a Postern that is just starting.
+  // Connects before it tries to bind: binding, even briefly, could collide with a Postern process that is starting.
   if (await isAnswered(address)) {
-    if (await isPostern(address).catch(() => false)) return ok(`Postern listens on ${where} (${setting}).`)
+    if (await isPostern(address).catch(() => false))
+      return ok(`Postern is listening on ${where} (${setting}).`)
     return failure(
-      `Another program listens on ${where}, the port of ${setting}.`,
+      `Another program is listening on ${where}, the port in ${setting}.`,
       `Stop that program (\`ss -ltnp 'sport = :${port}'\` names it), or change ${setting}.`,
     )
   }
   const fault = await bindFault(host, port)
-  if (fault === undefined) return ok(`${where} (${setting}) is free, and this user may listen on it.`)
+  if (fault === undefined) return ok(`${where} (${setting}) is free, and this user can listen on it.`)
   return failure(
     `This user cannot listen on ${where} (${setting}): ${fault}.`,
-    'Ports below 1024 need a privilege: give the process CAP_NET_BIND_SERVICE, or choose a higher port.',
+    'Ports below 1024 require a privilege: give the process CAP_NET_BIND_SERVICE, or choose a higher port.',
   )
 }
 

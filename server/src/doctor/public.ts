@@ -1,7 +1,7 @@
 import { shownSigningKeys } from '../core/control/access/signing-keys.ts'
 import { type Check, type DoctorContext, type Finding, failure, messageOf, ok, warning } from './check.ts'
 
-/** Checks the public URL: that this installation answers there, and which proxies are trusted. */
+/** Checks the public URL: that this installation responds there, and which proxies are trusted. */
 export const publicChecks: Check[] = [
   { name: 'public-url', run: publicUrl },
   {
@@ -24,7 +24,7 @@ async function ask(url: URL): Promise<Answer> {
   try {
     body = JSON.parse(text)
   } catch {
-    // Not JSON: the page of another server.
+    // Not JSON: a page from another server.
   }
   return { status: response.status, body }
 }
@@ -51,16 +51,16 @@ async function publicUrl({ settings, identity, missing }: DoctorContext): Promis
       ),
     ]
   }
-  if (missing.tables) return [ok(`Postern answers at ${origin}.`)]
+  if (missing.tables) return [ok(`Postern responds at ${origin}.`)]
   const shown = await ask(new URL('/v1/auth/jwks.json', origin))
   const { keys = [] } = shown.body as { keys?: { x?: string }[] }
   const own = await shownSigningKeys(identity)
   if (own.every((key) => keys.some(({ x }) => x === key)))
-    return [ok(`This installation answers at ${origin}.`)]
+    return [ok(`This installation responds at ${origin}.`)]
   return [
     failure(
       `${origin} is served by another Postern installation: its keys are not in this database.`,
-      'Point the reverse proxy to the processes that use this database, or correct POSTERN_DATABASE_URL here.',
+      'Point the reverse proxy at the processes that use this database, or correct POSTERN_DATABASE_URL here.',
     ),
   ]
 }

@@ -4,7 +4,7 @@ import { readyLanes } from '../core/mail/dispatch/ready-lanes.ts'
 import type { ReadTx } from '../platform/db/db.ts'
 import { jobsSchema } from '../platform/jobs/queues.ts'
 
-/** Each in seconds; null if nothing is waiting. */
+/** Each delay in seconds, or null if nothing is waiting. */
 export interface Delays {
   /** Mail that a worker could claim. */
   ready: number | null
@@ -19,7 +19,10 @@ export interface Delays {
   domains: number | null
 }
 
-/** Each value is found with an index: the first row of each lane, and the smallest time of the rest. */
+/**
+ * Every value comes from an index: the first row of each lane for mail that is ready, and the earliest time for the
+ * others.
+ */
 export async function findDelays(tx: ReadTx): Promise<Delays> {
   const since = (time: ReturnType<typeof sql>) => sql`extract(epoch from postern.now() - ${time})::float8`
   const { rows } = await sql<Delays>`
@@ -39,11 +42,14 @@ export async function findDelays(tx: ReadTx): Promise<Delays> {
       (select ${since(sql`min(next_check_at)`)} from control.domains where next_check_at < postern.now()) as domains
   `.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('the query of delays returned no row')
+  if (!row) throw new Error('the delay query returned no row')
   return row
 }
 
-/** Seconds since the minutely chores last completed; null if never, or long ago. Uses now(), as pg-boss does. */
+/**
+ * Seconds since the chores last completed; null if they never have, or not for a long time. Uses now(), as pg-boss
+ * does.
+ */
 export async function sinceChores(tx: ReadTx): Promise<number | null> {
   const { rows } = await sql<{ seconds: number | null }>`
     select extract(epoch from now() - max(completed_on))::float8 as seconds
@@ -51,7 +57,10 @@ export async function sinceChores(tx: ReadTx): Promise<number | null> {
   return rows[0]?.seconds ?? null
 }
 
-/** Days ahead for which every mail table has its partition, except tables whose partitions are created on demand. -1: not even today. */
+/**
+ * The number of days ahead for which every mail table has a partition, except tables whose partitions are created on
+ * demand. -1 if even today's partition is missing.
+ */
 export async function partitionedDaysAhead(tx: ReadTx): Promise<number> {
   const { rows } = await sql<{ days: number }>`
     select coalesce(min(days), -1) as days from (

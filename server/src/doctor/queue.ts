@@ -3,14 +3,14 @@ import { type Check, type DoctorContext, type Finding, failure, ok, unlessFound,
 import { durationText } from './duration.ts'
 import { type Delays, findDelays, listHeldProjects, partitionedDaysAhead, sinceChores } from './queue.sql.ts'
 
-/** The database of control has no mail if mail is in cells. */
+/** The control database contains no mail if mail is stored in cells. */
 const inCells = ({ settings }: DoctorContext): Finding[] | undefined =>
   settings.cells.length === 0
     ? undefined
     : [
         {
           level: 'skipped',
-          finding: 'Skipped: mail is in cells, each with metrics of its own.',
+          finding: 'Skipped: mail is stored in cells, each with its own metrics.',
           remedy: null,
         },
       ]
@@ -53,12 +53,12 @@ export const queueChecks: Check[] = [
         [
           ...holds.map(({ scope, held_at }) =>
             warning(
-              `${scope === 'all' ? 'All mail' : `Mail of provider ${scope}`} has been held since ${held_at}; held mail fails after 7 days.`,
+              `${scope === 'all' ? 'All mail' : `Mail to provider ${scope}`} has been held since ${held_at}; held mail fails after 7 days.`,
               remedy,
             ),
           ),
           ...projects.map(({ id, name }) =>
-            warning(`Mail of project ${id} (${name}) is held; held mail fails after 7 days.`, remedy),
+            warning(`Mail from project ${id} (${name}) is held; held mail fails after 7 days.`, remedy),
           ),
         ],
         'Nothing is held.',
@@ -69,7 +69,9 @@ export const queueChecks: Check[] = [
 
 /** A worker runs its chores once a minute. */
 const lateSeconds = 5 * 60
-/** From here on a delay is a failure. Before, it is a warning: a busy MTA makes mail wait for a while. */
+/**
+ * A delay of at least this long is a failure; a shorter one is a warning, because a busy MTA delays mail for a while.
+ */
 const failureSeconds = 3600
 
 const kinds: { kind: keyof Delays; what: string; remedy: string }[] = [
@@ -106,9 +108,8 @@ const kinds: { kind: keyof Delays; what: string; remedy: string }[] = [
   },
   {
     kind: 'identities',
-    what: 'A change of a sending identity at its provider has been pending',
-    remedy:
-      'Start `postern worker`, or read last_error in control.identities for the response of the provider.',
+    what: 'A change to a sending identity at its provider has been pending',
+    remedy: "Start `postern worker`, or read the provider's response in control.identities.last_error.",
   },
   {
     kind: 'domains',
@@ -134,7 +135,7 @@ function partitions(days: number): Finding {
   const remedy =
     'Start `postern worker`, which creates partitions every hour, or search its log for "partitions".'
   if (days < 1)
-    return failure('The mail tables have no partition for tomorrow: mail will be refused with 503.', remedy)
+    return failure('The mail tables have no partition for tomorrow: mail will be rejected with 503.', remedy)
   if (days < aheadDays) return warning(`The mail tables have partitions for ${days} more days.`, remedy)
   return ok(`The mail tables have partitions for ${days} more days.`)
 }

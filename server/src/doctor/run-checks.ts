@@ -4,7 +4,7 @@ export interface CheckResult extends Finding {
   check: string
 }
 
-/** The time limit of a check; each of its calls has a shorter one. */
+/** The time limit for a check. Each call that the check makes has a shorter limit. */
 const checkMs = 30_000
 
 /** Runs all checks in parallel. A check that fails or hangs does not affect the others. */
@@ -26,7 +26,7 @@ async function resultOf({ needs, run }: Check, context: DoctorContext): Promise<
     return [
       failure(
         `The check failed unexpectedly: ${messageOf(error)}.`,
-        'Run it again; if the error persists, report it with the version of Postern and this message.',
+        'Run the check again. If the error persists, report it with the Postern version and this message.',
       ),
     ]
   } finally {
@@ -36,5 +36,5 @@ async function resultOf({ needs, run }: Check, context: DoctorContext): Promise<
 
 const timedOut = failure(
   `The check did not finish within ${checkMs / 1000} seconds.`,
-  'Something does not respond: see the other findings, then run it again.',
+  'A service does not respond: see the other findings, then run the check again.',
 )

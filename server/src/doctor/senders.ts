@@ -7,9 +7,9 @@ import { smtpAddressOf } from '../providers/smtp-transport.ts'
 import { type Check, type DoctorContext, type Finding, failure, ok, unlessFound, warning } from './check.ts'
 
 /**
- * Checks the addresses that mail is sent from: SPF of the return-path host, which applies to every customer, and reverse
- * DNS of the addresses. Only the MTA knows which address it sends from; here the addresses are those that the SPF record
- * lists, and those of POSTERN_MTA_HOSTS that are public.
+ * Checks the addresses that mail is sent from: the return-path host's SPF record, which applies to every customer, and
+ * the addresses' reverse DNS. Only the MTA knows which address it sends from, so the check uses the addresses listed in
+ * the SPF record and the public addresses in POSTERN_MTA_HOSTS.
  */
 export const senderCheck: Check = {
   name: 'senders',
@@ -18,14 +18,18 @@ export const senderCheck: Check = {
     const { returnPathHost: host, mtaHosts } = settings
     if (mtaHosts.length === 0) return [ok('No MTA is configured (POSTERN_MTA_HOSTS is empty).')]
     if (!host.includes('.')) {
-      return [ok(`${host} is a local name, for a trial on one machine: SPF and reverse DNS do not matter.`)]
+      return [
+        ok(
+          `${host} is a local hostname, suitable only for testing on a single machine. SPF and reverse DNS are not required.`,
+        ),
+      ]
     }
     const found = await dns.txt(host)
     if (found.kind === 'failed') {
       return [
         failure(
-          `The SPF record of ${host} could not be looked up: ${found.why}.`,
-          'Check POSTERN_DNS_SERVERS, or the name servers of the domain.',
+          `The SPF record for ${host} could not be looked up: ${found.why}.`,
+          "Check POSTERN_DNS_SERVERS, or the domain's name servers.",
         ),
       ]
     }
@@ -38,7 +42,7 @@ export const senderCheck: Check = {
 const spfFault = (host: string, count: number): Finding =>
   count === 0
     ? failure(
-        `${host} (POSTERN_RETURN_PATH_HOST) has no SPF record: mail of every customer fails SPF.`,
+        `${host} (POSTERN_RETURN_PATH_HOST) has no SPF record: every customer's mail fails SPF.`,
         `Publish a TXT record for ${host}: "v=spf1 ip4:<the address of your MTA> -all".`,
       )
     : failure(
@@ -65,7 +69,7 @@ async function sendersOf(context: DoctorContext, record: string): Promise<Findin
   const allowed = await Promise.all(mtas.map((address) => spfRefusal(context, address)))
   return unlessFound(
     [...named, ...allowed],
-    `SPF allows ${senders.slice(0, addressesAtMost).join(', ')}, and the reverse DNS of these addresses is right.`,
+    `SPF allows ${senders.slice(0, addressesAtMost).join(', ')}, and the reverse DNS of these addresses is correct.`,
   )
 }
 
@@ -119,7 +123,7 @@ async function spfRefusal({ dns, settings }: DoctorContext, ip: string): Promise
   })
   if (status.result === 'pass') return undefined
   return warning(
-    `The SPF record of ${host} does not allow ${ip}, an address of POSTERN_MTA_HOSTS: the result is ${status.result}.`,
+    `The SPF record of ${host} does not allow ${ip}, an address in POSTERN_MTA_HOSTS: the result is ${status.result}.`,
     `Add ip${isIP(ip)}:${ip} to the SPF record, if mail is sent from it.`,
   )
 }

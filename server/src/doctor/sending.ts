@@ -1,6 +1,6 @@
 import { type Check, failure, unlessFound, warning } from './check.ts'
 
-/** Checks that a provider to send mail with is configured. */
+/** Checks that at least one provider for sending mail is configured. */
 export const sendingCheck: Check = {
   name: 'sending',
   async run({ settings: { mtaHosts, sesRegion, sesConfigurationSet, systemMailFrom } }) {
@@ -23,7 +23,7 @@ export const sendingCheck: Check = {
         systemMailFrom === undefined || mtaHosts.length === 0
           ? warning(
               'Postern cannot send system mail: no invitations, no password reset links, no notices to owners, and no confirmations of forwards.',
-              'Set POSTERN_SYSTEM_MAIL_FROM to an address of your own, and set POSTERN_MTA_HOSTS.',
+              'Set POSTERN_SYSTEM_MAIL_FROM to one of your own addresses, and set POSTERN_MTA_HOSTS.',
             )
           : undefined,
       ],

@@ -18,7 +18,7 @@ export const signerCheck: Check = {
       return [
         failure(
           'POSTERN_SIGNER_KEY is in the environment of this process, which can therefore sign a forged audit log.',
-          'Create a new key that only the user of `postern signer` can read, and remove the old one from these settings.',
+          'Create a new key that only the `postern signer` user can read, and remove the old one from these settings.',
         ),
       ]
     }
@@ -46,15 +46,15 @@ async function signerFinding(
     const hexOf = (line = '') => line.split(':')[1]
     if (masterKeys.some((master) => hexOf(writeKeys(publicKeyOf(signingKeyOf(master)))[0]) === hexOf(key))) {
       return failure(
-        'The key of the signer is derived from a master key, which this process also has.',
+        "The signer's key is derived from a master key, which this process also has.",
         'Give the signer a separate key, under a new name: signer-2:$(openssl rand -hex 32).',
       )
     }
-    return ok(`The signer answers at ${socket}, and this process does not have its key.`)
+    return ok(`The signer responds at ${socket}, and this process does not have its key.`)
   } catch (error) {
     return failure(
       `Audit checkpoints cannot be signed: ${messageOf(error)}.`,
-      'Start `postern signer`, and add the user of `postern worker` to the group of its socket.',
+      "Start `postern signer`, and add the `postern worker` user to its socket's group.",
     )
   }
 }

@@ -17,13 +17,13 @@ function refused(text: string, why: RegExp): void {
 }
 
 describe('an address', () => {
-  test('is what stands before and behind the @, the domain in lower case', () => {
+  test('consists of a local part and a lower-case domain', () => {
     assert.deepEqual(accepted('Support@Example.COM'), { local: 'Support', domain: 'example.com' })
     assert.deepEqual(lowerCased(accepted('Support@Example.COM')), { local: 'support', domain: 'example.com' })
     assert.equal(addressText(accepted('Support@Example.COM')), 'Support@example.com')
   })
 
-  test('has every sign before the @ that RFC 5322 allows in an atom, and single dots', () => {
+  test('can have any RFC 5322 atom character and single dots before the @', () => {
     for (const sign of "!#$%&'*+-/=?^_`{|}~0aZ") {
       assert.equal(accepted(`${sign}@example.com`).local, sign)
       assert.equal(accepted(`a.${sign}.b${sign}@example.com`).local, `a.${sign}.b${sign}`)
@@ -33,7 +33,7 @@ describe('an address', () => {
     }
   })
 
-  test('has no other sign there, and no dot at an end or beside another', () => {
+  test('is rejected if it has other characters, or leading, trailing or consecutive dots, before the @', () => {
     for (const sign of '"(),:;<>[\\]') {
       for (const local of [sign, `a${sign}`, `${sign}a`, `a${sign}b`]) {
         refused(`${local}@example.com`, /before the @/)
@@ -44,7 +44,7 @@ describe('an address', () => {
       refused(`${local}@example.com`, /before the @|ASCII/)
   })
 
-  test('is refused with spaces, control characters or anything outside of ASCII in it', () => {
+  test('is rejected if it has spaces, control characters or non-ASCII characters', () => {
     for (const text of [
       ' a@example.com',
       'a@example.com ',
@@ -61,7 +61,7 @@ describe('an address', () => {
       'a＠example.com',
       '\u{1F4A9}@example.com',
       '\ud800@example.com',
-      // In lower case these two are k and i with a dot: an ASCII look-alike of somebody else's name.
+      // In lower case, these two become k and i with a dot, which imitates another name in ASCII.
       'a@\u212aestrel.example',
       'a@\u0130stanbul.example',
     ]) {
@@ -69,7 +69,7 @@ describe('an address', () => {
     }
   })
 
-  test('has a host name behind the @: labels of letters, digits and inner hyphens, with a dot between', () => {
+  test('has a host name after the @: dot-separated labels of letters, digits and inner hyphens', () => {
     for (const domain of [
       'example.com',
       'a.b',
@@ -114,7 +114,7 @@ describe('an address', () => {
     }
   })
 
-  test('is not found in a text without an @, nor in one with a name around it', () => {
+  test('is rejected if it has no @ or has a display name', () => {
     for (const text of ['', 'a', 'example.com', 'a.example.com']) refused(text, /no @/)
     refused('<a@example.com>', /before the @|domain name/)
     refused('Ada<a@example.com>', /before the @|domain name/)
@@ -122,9 +122,9 @@ describe('an address', () => {
     refused('@relay.example:a@example.com', /before the @/)
   })
 
-  test('is as long as SMTP carries, and not longer', () => {
+  test('is limited to the length that SMTP allows', () => {
     const local = 'a'.repeat(64)
-    // 254 in all: 64, the @, and 189.
+    // 254 in total: 64, the @, and 189.
     const domain = `${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(57)}.com`
     assert.equal(`${local}@${domain}`.length, 254)
     assert.equal(addressText(accepted(`${local}@${domain}`)), `${local}@${domain}`)
@@ -135,7 +135,7 @@ describe('an address', () => {
   })
 })
 
-/** Written down again, by hand and without regular expressions. */
+/** An independent implementation without regular expressions. */
 function isAddress(text: string): boolean {
   const at = text.lastIndexOf('@')
   if (at < 1 || at > 64 || text.length > 254) return false
@@ -155,7 +155,7 @@ function isAddress(text: string): boolean {
   return atoms.every(isAtom) && labels.length > 1 && labels.every(isLabel) && !isNumber
 }
 
-test('any text is an address or none, as a second reading by hand says, and quickly', (t) => {
+test('any text is accepted or rejected quickly, matching an independent implementation', (t) => {
   const chance = new Chance(seed)
   const pieces = ['a', 'b', 'Z', '7', '09', '.', '.', '-', '@', 'com', 'xn--p1ai', '+', '_', '"', '\n', 'ü']
   const pick = () => chance.pick(pieces)
@@ -169,7 +169,7 @@ test('any text is an address or none, as a second reading by hand says, and quic
     assert.equal(isRead, isAddress(text), `${JSON.stringify(text)} (seed ${chance.seed})`)
     if (!isRead) continue
     found++
-    // What was read is written down to something that is read as the same.
+    // Formatting a parsed address and parsing it again returns the same address.
     assert.deepEqual(readAddress(addressText(read)), read)
     assert.equal(addressText(read).toLowerCase(), text.toLowerCase())
   }

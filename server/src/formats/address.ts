@@ -1,14 +1,14 @@
 import { domainToASCII } from 'node:url'
 
 /**
- * An envelope address: RFC 5321 §4.1.2, with a host name after the @. `readAddress` accepts ASCII only;
- * `readInternationalAddress` accepts RFC 6531 as well.
+ * An envelope address: RFC 5321 §4.1.2, with a host name after the @. `readAddress` accepts only ASCII;
+ * `readInternationalAddress` also accepts RFC 6531.
  *
- * Not supported on purpose: quoted local parts, address literals, comments and display names. Nothing is trimmed or
- * corrected.
+ * Quoted local parts, address literals, comments and display names are deliberately not supported. Nothing is
+ * trimmed or corrected.
  */
 export interface Address {
-  /** As written: only the receiving domain knows whether its case matters (RFC 5321 §2.4). */
+  /** As written, because the receiving domain decides whether case matters (RFC 5321 §2.4). */
   local: string
   /** Lower-case A-labels. */
   domain: string
@@ -17,10 +17,10 @@ export interface Address {
 /** `fault` completes a sentence that begins with the name of the field. */
 export type ReadAddress = Address | { fault: string }
 
-// RFC 5321 §4.5.3.1.1 and §4.5.3.1.3: a path is 256 octets with its angle brackets.
+// RFC 5321 §4.5.3.1.1 and §4.5.3.1.3: a path has at most 256 octets, including its angle brackets.
 const maxLocalLength = 64
 const maxLength = 254
-// RFC 1035 §2.3.4, without the root's own label.
+// RFC 1035 §2.3.4, without the root label.
 const maxDomainLength = 253
 
 // RFC 5322 §3.2.3. No two repetitions can match the same text, so matching takes linear time.
@@ -29,7 +29,7 @@ const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 export function readAddress(text: string): ReadAddress {
   if (text.length > maxLength) return { fault: `must be at most ${maxLength} characters long` }
-  // Before anything changes the case: the Kelvin sign in lower case is a k.
+  // Checked before any conversion to lower case: the Kelvin sign in lower case is a k.
   if (!/^[\x21-\x7e]*$/.test(text)) {
     return { fault: 'must be ASCII without spaces; use the xn-- labels of an internationalized domain' }
   }
@@ -51,16 +51,16 @@ export function readAddress(text: string): ReadAddress {
   return { local, domain }
 }
 
-// RFC 6531 §3.3 allows every non-ASCII character in an atom. Invisible ones (format characters, separators, private and
-// unassigned ones) are refused: no legitimate mailbox has them.
+// RFC 6531 §3.3 allows every non-ASCII character in an atom. Invisible characters (format, separator,
+// private-use and unassigned) are rejected: no legitimate mailbox contains them.
 const wideDotAtom =
   /^(?:[\w!#$%&'*+/=?^`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+(?:\.(?:[\w!#$%&'*+/=?^`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+)*$/u
 // Characters that URL host parsers interpret.
 const neverInDomain = /[\s/\\@:?#%\p{Cc}]/u
 
 /**
- * The same with non-ASCII characters: in the domain, which becomes lower-case A-labels, and in the local part (RFC 6531),
- * which is kept as UTF-8 in normalization form C (RFC 6532 §3.1).
+ * Also accepts non-ASCII characters: in the domain, which is converted to lower-case A-labels, and in the
+ * local part (RFC 6531), which stays UTF-8 in normalization form C (RFC 6532 §3.1).
  */
 export function readInternationalAddress(text: string): ReadAddress {
   if (text.length > maxLength || /^[\0-\x7f]*$/.test(text)) return readAddress(text)
@@ -85,8 +85,8 @@ export function readInternationalAddress(text: string): ReadAddress {
 }
 
 /**
- * RFC 5321 §2.3.5: fully qualified. With a last label that is a number, decimal or hexadecimal, it would be read as an
- * IPv4 address (127.0.0.0x1) by inet_aton.
+ * RFC 5321 §2.3.5: fully qualified. If the last label were a decimal or hexadecimal number, inet_aton would
+ * read the name as an IPv4 address (127.0.0.0x1).
  */
 function isHostName(name: string): boolean {
   const labels = name.split('.')
@@ -100,5 +100,5 @@ function isHostName(name: string): boolean {
 
 export const addressText = ({ local, domain }: Address): string => `${local}@${domain}`
 
-/** For comparison: in practice no two mailboxes differ in case alone. */
+/** For comparison: in practice, no two mailboxes differ only in case. */
 export const lowerCased = ({ local, domain }: Address): Address => ({ local: local.toLowerCase(), domain })

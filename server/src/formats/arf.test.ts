@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { mutated, ponderousMails } from '../testing/fixtures/hostile-mail.ts'
+import { mutated, slowMessages } from '../testing/fixtures/hostile-mail.ts'
 import * as reports from '../testing/fixtures/mta-reports.ts'
 import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
@@ -13,7 +13,7 @@ const changed = (from: string | RegExp, to: string) =>
   readFeedbackReport(Buffer.from(reports.abuseReport.toString().replace(from, to)))
 
 describe('a complaint', () => {
-  test('tells which mail it is about', async () => {
+  test('identifies the reported message', async () => {
     assert.deepEqual(await readFeedbackReport(reports.abuseReport), {
       feedbackType: 'abuse',
       originalMailFrom: `${token}@bounces.customer.example`,
@@ -27,7 +27,7 @@ describe('a complaint', () => {
     })
   })
 
-  test('is read with little in it, and with the header of the mail alone', async () => {
+  test('is parsed with minimal content, and with only the message header', async () => {
     const bare = await changed(/Original-.*Source-IP/s, 'Source-IP')
     assert.deepEqual([bare?.originalMailFrom, bare?.originalRcptTo], [null, []])
     assert.equal(bare?.reportedHeaders.ref, token)
@@ -36,7 +36,7 @@ describe('a complaint', () => {
     assert.equal((await changed('Feedback-Type: Abuse', 'Feedback-Type: not-spam'))?.feedbackType, 'not-spam')
   })
 
-  test('is not seen in any other mail', async () => {
+  test('is not recognized in other mail', async () => {
     for (const raw of [
       reports.postfixBounce,
       reports.ordinaryMail,
@@ -49,12 +49,12 @@ describe('a complaint', () => {
   })
 })
 
-test('any mail is read or passed over, quickly', async (t) => {
+test('any message is parsed or ignored quickly', async (t) => {
   const chance = new Chance(seed)
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 1000)
   let found = 0
   const inputs = function* () {
-    for (const raw of ponderousMails) {
+    for (const raw of slowMessages) {
       yield Buffer.from(raw.toString('latin1').replaceAll('delivery-status', 'feedback-report'), 'latin1')
     }
     for (let n = 0; n < count; n++) yield mutated(reports.abuseReport, chance)
@@ -76,6 +76,6 @@ test('any mail is read or passed over, quickly', async (t) => {
   }
   const quickness = new ParserTiming()
   for (const raw of inputs()) await quickness.ofAsync(raw.toString('latin1', 0, 300), () => look(raw))
-  assert.ok(found > count / 4, `only ${found} of ${count} were still complaints`)
-  t.diagnostic(`${count} mails, ${found} complaints, ${quickness}, seed ${chance.seed}`)
+  assert.ok(found > count / 4, `only ${found} of ${count} were complaints`)
+  t.diagnostic(`${count} messages, ${found} complaints, ${quickness}, seed ${chance.seed}`)
 })

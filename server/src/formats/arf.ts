@@ -1,14 +1,14 @@
 import { addressIn, fieldOf, type Report } from './multipart-report.ts'
 
-/** A complaint (RFC 5965): a recipient, or their provider on their behalf, reports the mail as unwanted. */
+/** A complaint (RFC 5965): a recipient, or the recipient's provider, reports the message as unwanted. */
 export interface FeedbackReport {
   /** `abuse`, `fraud`, `virus`, `not-spam`, `other`, …; in lower case. */
   feedbackType: string
-  /** The envelope sender: our return path with its token. */
+  /** The envelope sender: Postern's return path with its token. */
   originalMailFrom: string | null
-  /** Often omitted, to protect the person who complains. */
+  /** Often omitted to protect the complainant's privacy. */
   originalRcptTo: string[]
-  /** The fields that remain of the original header. */
+  /** The remaining fields of the original header. */
   reportedHeaders: {
     returnPath: string | null
     messageId: string | null

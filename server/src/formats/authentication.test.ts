@@ -12,8 +12,8 @@ const verdict = (dmarc: Partial<Dmarc>, spf = 'fail', dkim: string[] = []) =>
     arc: { result: 'none' },
   })
 
-describe('whether a mail may be forwarded', () => {
-  test('follows the policy that DMARC found for the domain in From', () => {
+describe('the verdict on forwarding a message', () => {
+  test('follows the DMARC policy of the domain in From', () => {
     assert.equal(verdict({ result: 'fail', policy: 'reject' }), 'refused')
     assert.equal(verdict({ result: 'fail', policy: 'quarantine' }), 'refused')
     assert.equal(verdict({ result: 'fail', policy: 'none' }), 'allowed')
@@ -21,14 +21,14 @@ describe('whether a mail may be forwarded', () => {
     assert.equal(verdict({ result: 'none' }), 'allowed')
   })
 
-  test('is not known while a look-up fails on which it depends', () => {
+  test('is unknown if a required lookup fails', () => {
     assert.equal(verdict({ result: 'temperror' }), 'unknown')
     assert.equal(verdict({ result: 'fail', policy: 'reject' }, 'temperror'), 'unknown')
     assert.equal(verdict({ result: 'fail', policy: 'reject' }, 'fail', ['fail', 'temperror']), 'unknown')
     assert.equal(verdict({ result: 'fail', policy: 'none' }, 'temperror'), 'allowed')
   })
 
-  test('is refused without one domain in From', () => {
+  test('is "refused" unless From has exactly one domain', () => {
     assert.equal(verdict({ result: 'none', domain: null }), 'refused')
   })
 })

@@ -12,7 +12,7 @@ export interface Authentication {
 
 export interface MailAuthentication {
   authentication: Authentication
-  /** As a value of Authentication-Results (RFC 8601). */
+  /** Formatted as the value of Authentication-Results (RFC 8601). */
   results: string
 }
 
@@ -24,12 +24,16 @@ export interface Client {
   sender: string
 }
 
-// With different lengths (l=) each requires hashing the whole mail: 0.5 s for 25 MiB.
+// Signatures with different lengths (l=) each require hashing the whole message: 0.5 s for 25 MiB.
 const maxSignatures = 5
-// The time of mailauth is quadratic in it (trace.ts), several times per signature; signers fold with a few spaces.
+// mailauth takes quadratic time in the length of a run of spaces (trace.ts), several times per signature.
+// Signers fold with only a few spaces.
 const maxSpaces = 100
 
-/** Authenticates a mail with mailauth. Never rejects: a failed or late lookup gives `temperror`, which refuses no mail. */
+/**
+ * Authenticates a message with mailauth. Never rejects: a failed or late lookup results in `temperror`, which
+ * does not cause mail to be rejected.
+ */
 export async function authenticateMail(
   raw: Buffer,
   client: Client,
@@ -40,7 +44,7 @@ export async function authenticateMail(
   try {
     const result = authenticate(withoutExcess(raw), {
       ...{ ip: client.ip, helo: client.helo, mta: name, resolver },
-      // Without a sender mailauth would use a Return-Path in the header.
+      // Without a sender, mailauth would use a Return-Path in the header.
       sender: client.sender === '' ? `postmaster@${client.helo}` : client.sender,
       disableBimi: true,
     })
@@ -57,13 +61,14 @@ export async function authenticateMail(
 /** The domains with a valid DKIM signature (RFC 6376). */
 export interface Signers {
   domains: { name: string; isAligned: boolean }[]
-  /** A key lookup failed, so there may be more. */
+  /** A key lookup failed, so there may be more domains. */
   isIncomplete: boolean
 }
 
 /**
- * Verifies the DKIM signatures of a mail. `isAligned`: the domain is that of the only sender in From, or has the same
- * organizational domain. Signatures over a part of the body (`l=`) do not count: content can be appended. Never rejects.
+ * Verifies a message's DKIM signatures. `isAligned`: the domain equals the domain of the only From address,
+ * or has the same organizational domain. Signatures over part of the body (`l=`) are ignored, because content
+ * can be appended. Never rejects.
  */
 export async function signersOf(
   raw: Buffer,
@@ -94,8 +99,8 @@ export async function signersOf(
 }
 
 /**
- * Whether the envelope sender is authenticated: SPF passes, or the domain has signed the mail. Bounces are returned only to
- * an authenticated sender, because the address may be forged.
+ * Whether the envelope sender is authenticated: SPF passes, or the domain has signed the message. Bounces are
+ * returned only to an authenticated sender, because the address could otherwise be forged.
  */
 export function confirmsSender({ spf, dkim }: Authentication, sender: string): boolean {
   const domain = sender.slice(sender.lastIndexOf('@') + 1).toLowerCase()
@@ -107,9 +112,9 @@ export function confirmsSender({ spf, dkim }: Authentication, sender: string): b
 }
 
 /**
- * Whether a mail may be forwarded. `refused`: it fails DMARC (RFC 9989), and the policy of the domain in From is reject or
- * quarantine; or it has no From, or a From with several domains, for which DMARC is undefined. `unknown`: the DNS lookup on
- * which this depends failed.
+ * Whether a message can be forwarded. `refused`: it fails DMARC (RFC 9989) and the policy of the domain in
+ * From is reject or quarantine, or it has no From or several From domains, for which DMARC is undefined.
+ * `unknown`: a required DNS lookup failed.
  */
 export function forwardVerdict({ spf, dkim, dmarc }: Authentication): 'allowed' | 'refused' | 'unknown' {
   if (dmarc.result === 'temperror') return 'unknown'
@@ -127,7 +132,7 @@ function resultOf(
   const authentication: Authentication = {
     spf: { result: spf ? spf.status.result : 'none', domain: spf ? spf.domain || null : null },
     dkim: dkim.results
-      // mailauth returns an entry for a mail without any signature.
+      // mailauth also returns an entry for a message without any signature.
       .filter(({ signingDomain }) => signingDomain !== undefined)
       .map(({ status, signingDomain, selector }) => ({
         ...{ result: status.result, domain: signingDomain ?? null, selector: selector ?? null },
@@ -154,7 +159,7 @@ const unknown = (name: string): MailAuthentication => ({
   results: `${name}; spf=temperror; dmarc=temperror`,
 })
 
-/** Removes signatures after the first few, and those crafted to take long, before verification. */
+/** Before verification, removes excess signatures and those crafted to take a long time. */
 function withoutExcess(raw: Buffer): Buffer {
   const end = headerEnd(raw, inboundHeaderBytes)
   const fields = raw.toString('latin1', 0, end).split(/\r\n(?![ \t])/)

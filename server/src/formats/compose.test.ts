@@ -24,7 +24,7 @@ const plain: Content = {
 }
 
 const compose = (change: Partial<Content>) => composeMime({ ...plain, ...change }, composition)
-/** Read by another library than the one that wrote it. */
+/** Parsed by a different library than the one that composed it. */
 const read = async (change: Partial<Content>): Promise<Email> => PostalMime.parse(await compose(change))
 
 function assertWellFormed(mime: Buffer): void {
@@ -38,8 +38,8 @@ function assertWellFormed(mime: Buffer): void {
   for (const line of header) assert.match(line, /^(?:[\x21-\x39\x3b-\x7e]+:.*|[ \t]+\S.*)$/)
 }
 
-describe('a composed mail', () => {
-  test('has the header that it should, in this order or another', async () => {
+describe('a composed message', () => {
+  test('has the expected header fields, in any order', async () => {
     const mime = await compose({
       cc: [{ name: 'Eve, "the" Third', address: 'eve@example.net' }],
       reply_to: [{ name: null, address: 'desk@example.com' }],
@@ -66,7 +66,7 @@ describe('a composed mail', () => {
     ])
   })
 
-  test('is the same, octet by octet, whenever it is composed', async (t) => {
+  test('is byte-identical every time it is composed', async (t) => {
     const content = {
       html: '<p>Hello</p>',
       attachments: [
@@ -80,7 +80,7 @@ describe('a composed mail', () => {
     assert.notDeepEqual(await composeMime({ ...plain, ...content }, other), first)
   })
 
-  test('has text, HTML, pictures within it and attachments, each in its part', async () => {
+  test('has separate parts for text, HTML, inline images and attachments', async () => {
     const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
     const mail = await read({
       text: 'Hällo',
@@ -132,7 +132,7 @@ describe('a composed mail', () => {
     ])
   })
 
-  test('is 7-bit, whatever language it is in, but for addresses', async () => {
+  test('is 7-bit in every language, except for addresses', async () => {
     const names = [
       'Jörg Müller',
       'アダ・ラブレス',
@@ -160,7 +160,7 @@ describe('a composed mail', () => {
     assert.match(mime.toString(), /^To: =\?UTF-8\?Q\?J=C3=B6rg\?= <jörg@bücher.example>\r$/m)
   })
 
-  test('has no line that is too long, whatever has no space in it', async () => {
+  test('has no line that is too long, even for values without spaces', async () => {
     const long = 'x'.repeat(5000)
     const filename = `${'"'.repeat(100)}${'y'.repeat(100)}`
     const mime = await compose({
@@ -181,7 +181,7 @@ describe('a composed mail', () => {
     assert.equal(mail.attachments[0]?.filename, filename)
   })
 
-  test('keeps a subject as it was given, though it looks like something else', async () => {
+  test('preserves a subject that looks like other syntax', async () => {
     for (const subject of [
       '=?utf-8?Q?=0D=0ABcc:_x?=',
       `a${' '.repeat(200)}b`,
@@ -198,7 +198,7 @@ describe('a composed mail', () => {
     assert.equal((await read({ subject: 'a\r\nBcc: x@example.com\0' })).subject, 'a Bcc: x@example.com')
   })
 
-  test('is refused with headers that nobody checked', async () => {
+  test('is rejected if it has unchecked headers', async () => {
     for (const header of [
       { name: 'Bcc', value: 'x@example.com' },
       { name: 'X-A', value: 'a\r\nBcc: x@example.com' },
@@ -208,7 +208,7 @@ describe('a composed mail', () => {
     }
   })
 
-  test('reads no file and no address, whatever stands in an attachment', async () => {
+  test('reads no file and fetches no URL, regardless of its attachments', async () => {
     const sly = {
       path: '/etc/passwd',
       href: 'http://127.0.0.1:1/',
@@ -230,7 +230,7 @@ describe('a composed mail', () => {
   })
 })
 
-test('no content, however hostile, leaves its part or its line', async (t) => {
+test('hostile content cannot leave its part or its line', async (t) => {
   const chance = new Chance(seed)
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 300)
   const boundary = `=_postern-${composition.messageId.replaceAll('-', '')}-Part_`
@@ -295,5 +295,5 @@ test('no content, however hostile, leaves its part or its line', async (t) => {
     }
     assert.equal(mail.headers.filter(({ key }) => key === 'bcc' || key === 'content-type').length, 1, where)
   }
-  t.diagnostic(`${count} mails, seed ${chance.seed}`)
+  t.diagnostic(`${count} messages, seed ${chance.seed}`)
 })

@@ -29,7 +29,7 @@ const order = (subject: string): ComposeTask => ({
 const composers = new ComposerThreads({ threads: 2 })
 cleanUp(() => composers.close())
 
-test('threads compose and sign as it is done without them', async () => {
+test('threads produce the same messages and signatures as the calling thread', async () => {
   const subjects = Array.from({ length: 50 }, (_, n) => `Mail ${n}`)
   const made = await Promise.all(subjects.map((subject) => composers.make(order(subject))))
   for (const [n, subject] of subjects.entries()) assert.deepEqual(made[n], await makeMime(order(subject)))
@@ -37,7 +37,7 @@ test('threads compose and sign as it is done without them', async () => {
   assert.equal(await dkimResult(signed, record), 'pass')
 })
 
-test('what cannot be composed fails alone', async () => {
+test('a message that cannot be composed does not affect others', async () => {
   const { content } = order('Bad')
   const headers = [{ name: 'Bcc', value: 'x@example.com' }]
   const bad = { ...order('Bad'), content: { ...content, headers } as Content }
@@ -46,7 +46,7 @@ test('what cannot be composed fails alone', async () => {
   assert.equal(good.status, 'fulfilled')
 })
 
-test('without threads it is done at once, and after the end not at all', async () => {
+test('without threads the caller composes, and after closing nothing is composed', async () => {
   const none = new ComposerThreads({ threads: 0 })
   assert.deepEqual(await none.make(order('x')), await makeMime(order('x')))
   await none.close()

@@ -4,7 +4,7 @@ import type { Content } from './content.ts'
 import { type DkimKey, signMime } from './sign.ts'
 import { completeMime } from './submitted.ts'
 
-/** A mail to compose, or to complete if it was submitted by SMTP, and, with a key, to sign. */
+/** A message to compose, or to complete if it was submitted over SMTP, and to sign if there is a key. */
 export interface ComposeTask {
   content: Content | { mime: Uint8Array }
   composition: Composition
@@ -28,8 +28,8 @@ type ThreadResult = { no: number; mime: Uint8Array } | { no: number; fault: stri
 const role = 'postern composer'
 
 /**
- * Worker threads that compose and sign mail, so that this does not block the event loop: it takes about 2 ms of a core for a
- * mail of 7 KB, most of it for RSA. With 0 threads the work is done in the calling thread.
+ * Worker threads that compose and sign mail, which would otherwise block the event loop: a 7 KB message takes
+ * about 2 ms of CPU time, mostly for RSA. With 0 threads, the calling thread does the work.
  *
  * The caller limits the number of concurrent tasks.
  */
@@ -52,7 +52,7 @@ export class ComposerThreads {
     await Promise.all(this.#threads.map((thread) => thread?.end()))
   }
 
-  /** A thread that ended is replaced when it is next chosen. */
+  /** A thread that has exited is replaced when it is next chosen. */
   #leastBusy(): Thread {
     let least: number | undefined
     for (const [at, thread] of this.#threads.entries()) {

@@ -7,8 +7,8 @@ function faultOf(name: string, value: string): string {
   return 'fault' in checked ? checked.fault : ''
 }
 
-describe('headers that a sender adds', () => {
-  test('are taken as they are', () => {
+describe('custom headers', () => {
+  test('are accepted unchanged', () => {
     const headers = [
       { name: 'In-Reply-To', value: '<1@example.com>' },
       { name: 'References', value: '<1@example.com> <2@example.com>' },
@@ -18,13 +18,13 @@ describe('headers that a sender adds', () => {
       { name: 'Feedback-ID', value: '1:2:3:example' },
       { name: 'X-Campaign', value: 'Frühling' },
       { name: 'X-Campaign', value: 'twice' },
-      { name: "x!#$%&'*+.^_`{|}~", value: 'odd, and a name by RFC 5322' },
+      { name: "x!#$%&'*+.^_`{|}~", value: 'an unusual but valid name (RFC 5322)' },
     ]
     assert.deepEqual(checkHeaders(headers), headers)
     assert.deepEqual(checkHeaders([]), [])
   })
 
-  test('never take the place of those that the service writes, whatever their case', () => {
+  test('cannot replace headers that the service writes, in upper or lower case', () => {
     for (const name of [
       'From To Cc Bcc Sender Reply-To Subject Date Message-ID MIME-Version Content-Type Content-Disposition',
       'Content-Transfer-Encoding Content-Anything Return-Path Received Received-SPF Delivered-To X-Original-To',
@@ -40,7 +40,7 @@ describe('headers that a sender adds', () => {
       assert.equal(faultOf(name, 'x'), '')
   })
 
-  test('have names of printable ASCII without the colon', () => {
+  test('have names of printable ASCII characters other than the colon', () => {
     for (const name of [
       '',
       'X Y',
@@ -58,7 +58,7 @@ describe('headers that a sender adds', () => {
     }
   })
 
-  test('have values on one line', () => {
+  test('have single-line values', () => {
     for (const sign of [
       '\r',
       '\n',
@@ -90,7 +90,7 @@ describe('headers that a sender adds', () => {
     assert.equal(faultOf('X-A', 'ü'.repeat(1000)), '')
   })
 
-  test('are ASCII where they are no text', () => {
+  test('must be ASCII unless they contain text', () => {
     for (const name of [
       'In-Reply-To',
       'References',
@@ -108,13 +108,13 @@ describe('headers that a sender adds', () => {
     assert.match('fault' in twice ? twice.fault : '', /twice/)
   })
 
-  test('are fifty at most', () => {
+  test('are limited to fifty', () => {
     const many = (count: number) => Array.from({ length: count }, (_, n) => ({ name: `X-${n}`, value: 'x' }))
     assert.ok(!('fault' in checkHeaders(many(50))))
     assert.ok('fault' in checkHeaders(many(51)))
   })
 
-  test('offer to unsubscribe by one click where they can be asked over HTTPS, as RFC 8058 has it', () => {
+  test('get one-click unsubscribe (RFC 8058) if List-Unsubscribe has an HTTPS URL', () => {
     const added = (value: string, ...more: { name: string; value: string }[]) => {
       const checked = checkHeaders([{ name: 'list-unsubscribe', value }, ...more])
       if ('fault' in checked) assert.fail(checked.fault)
@@ -133,7 +133,7 @@ describe('attachments', () => {
   const attachment = { filename: 'a.pdf', content_type: 'application/pdf', content: 'AAAA', content_id: null }
   const faultOf = (change: Partial<Attachment>) => attachmentsFault([{ ...attachment, ...change }])
 
-  test('are taken with a name, a type and base64', () => {
+  test('are accepted with a name, a type and base64 content', () => {
     assert.equal(faultOf({}), undefined)
     for (const content_type of [
       'text/calendar; method=REQUEST; charset=utf-8',
@@ -149,7 +149,7 @@ describe('attachments', () => {
     )
   })
 
-  test('are refused with anything that could leave its place in the header', () => {
+  test('are rejected if they contain text that could break out of its header field', () => {
     for (const filename of ['', 'a\r\nb', 'a\0', '../a', 'a\\b', '\ud800', 'x'.repeat(201)]) {
       assert.match(faultOf({ filename }) ?? '', /file names/, JSON.stringify(filename))
     }
@@ -179,7 +179,7 @@ describe('attachments', () => {
   })
 })
 
-test('a mail needs RFC 6531 where an address in its header is not ASCII', () => {
+test('a message needs RFC 6531 if an address in its header is not ASCII', () => {
   const someone = { name: 'Jörg', address: 'joerg@xn--bcher-kva.example' }
   const content: Content = {
     from: someone,

@@ -1,6 +1,6 @@
 /**
- * The content of a mail, as it is accepted, stored and composed. The envelope is separate; Bcc recipients are only in the
- * envelope.
+ * The content of a message, as accepted, stored and composed. The envelope is separate; Bcc recipients are
+ * only in the envelope.
  */
 export interface Content {
   from: Mailbox
@@ -40,17 +40,17 @@ type Fault = { fault: string }
 const maxHeaders = 50
 const maxNameLength = 100
 const maxValueLength = 2000
-// A line is folded at spaces only, and has at most 998 octets (RFC 5322 §2.1.1), name and all.
+// A line is folded only at spaces and has at most 998 octets (RFC 5322 §2.1.1), including the name.
 const maxWordLength = 800
-// A line of nothing but spaces, which folding could make of a long run of them, ends the header for some readers.
+// Folding a long run of spaces could produce a line of only spaces, which ends the header for some readers.
 const maxSpaces = 20
 
 // Fields that composition writes.
 const composed =
   /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|mime-version|content-.*|x-postern-.*)$/i
 
-// Trace fields, which servers write; fields that providers treat as instructions; and fields that make the recipient's
-// server send mail to an address of the sender's choice.
+// Trace fields, which servers add; fields that providers treat as instructions; and fields that make the
+// recipient's server send mail to an address chosen by the sender.
 const reserved = new RegExp(
   [
     '^(?:return-path|received|received-spf|delivered-to|delivery-date|apparently-to|envelope-(?:to|from))$',
@@ -61,20 +61,21 @@ const reserved = new RegExp(
   'i',
 )
 
-/** No sender has a say in these: the API refuses them, and they are taken out of what is submitted. */
+/** Fields that senders cannot set: the API rejects them, and they are removed from submitted mail. */
 export const isReservedHeader = (name: string): boolean => reserved.test(name)
 
-// These hold identifiers and addresses, not text: an encoded word (RFC 2047 §5) would be read as part of them.
+// These contain identifiers and addresses, not text: an encoded word (RFC 2047 §5) would be read as part of
+// them.
 const structured =
   /^(?:in-reply-to|references|list-.*|feedback-id|precedence|auto-submitted|importance|priority|otp-token)$/i
 
 /**
- * The headers that a sender adds, checked; with RFC 8058's second half where the first is there.
+ * Checks custom headers and adds List-Unsubscribe-Post (RFC 8058) if List-Unsubscribe has an HTTPS URL.
  *
- * Names of headers that may stand once only are refused the second time (RFC 5322 §3.6).
+ * Headers that can occur only once are rejected if repeated (RFC 5322 §3.6).
  */
 export function checkHeaders(headers: readonly Header[]): Header[] | Fault {
-  if (headers.length > maxHeaders) return { fault: `must be at most ${maxHeaders}` }
+  if (headers.length > maxHeaders) return { fault: `must have at most ${maxHeaders} entries` }
   const seen = new Set<string>()
   for (const { name, value } of headers) {
     const fault = nameFault(name, seen) ?? valueFault(name, value)
@@ -82,12 +83,14 @@ export function checkHeaders(headers: readonly Header[]): Header[] | Fault {
     seen.add(name.toLowerCase())
   }
   const all = withOneClick(headers)
-  // Stored headers are checked again when the mail is composed.
-  return all.length > maxHeaders ? { fault: `must be at most ${maxHeaders}, one-click included` } : all
+  // Stored headers are checked again when the message is composed.
+  return all.length > maxHeaders
+    ? { fault: `must have at most ${maxHeaders} entries, including List-Unsubscribe-Post` }
+    : all
 }
 
 function nameFault(name: string, seen: ReadonlySet<string>): string | undefined {
-  // RFC 5322 §3.6.8: printable ASCII without the colon.
+  // RFC 5322 §3.6.8: printable ASCII except the colon.
   if (name === '' || name.length > maxNameLength || !/^[\x21-\x39\x3b-\x7e]+$/.test(name)) {
     return `must have names of 1 to ${maxNameLength} printable ASCII characters without spaces and colons`
   }
@@ -109,7 +112,10 @@ function valueFault(name: string, value: string): string | undefined {
   return undefined
 }
 
-/** RFC 8058 §3.1: without this header no client offers one-click unsubscribe, and some providers refuse bulk mail. */
+/**
+ * RFC 8058 §3.1: without this header no client offers one-click unsubscribe, and some providers reject bulk
+ * mail.
+ */
 function withOneClick(headers: readonly Header[]): Header[] {
   const has = (name: string) => headers.find((header) => header.name.toLowerCase() === name)
   const canPost = /<https:\/\/[^\s<>]+>/i.test(has('list-unsubscribe')?.value ?? '')
@@ -119,7 +125,7 @@ function withOneClick(headers: readonly Header[]): Header[] {
 
 const maxAttachments = 50
 const maxFilenameLength = 200
-// RFC 2045 §5.1, with parameters that are plain tokens or quoted without escapes.
+// RFC 2045 §5.1, with parameters that are plain tokens or quoted strings without escapes.
 const token = "[\\w!#$%&'*+.^`{|}~-]{1,80}"
 const contentType = new RegExp(
   `^${token}/${token}(?: ?; ?${token}=(?:${token}|"[^"\\\\\\p{C}\\P{ASCII}]{0,80}")){0,8}$`,
@@ -127,15 +133,16 @@ const contentType = new RegExp(
 )
 const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 
-/** Undefined when all attachments are valid. */
+/** Undefined if all attachments are valid. */
 export function attachmentsFault(attachments: readonly Attachment[]): string | undefined {
-  if (attachments.length > maxAttachments) return `must be at most ${maxAttachments}`
+  if (attachments.length > maxAttachments) return `must have at most ${maxAttachments} entries`
   for (const { filename, content_type, content, content_id } of attachments) {
     if (filename === '' || filename.length > maxFilenameLength || /[\p{Cc}\p{Cs}/\\]/u.test(filename)) {
       return `must have file names of 1 to ${maxFilenameLength} characters without slashes and control characters`
     }
     const fault = (why: string) => `has "${filename}", whose ${why}`
-    if (!contentType.test(content_type)) return fault('content type is not like application/pdf')
+    if (!contentType.test(content_type))
+      return fault('content type is not valid; use the form application/pdf')
     if (/^(?:multipart|message)\//i.test(content_type)) {
       return fault('content type is composite; send it as application/octet-stream')
     }
@@ -147,7 +154,7 @@ export function attachmentsFault(attachments: readonly Attachment[]): string | u
   return undefined
 }
 
-/** Whether the mail requires SMTPUTF8 (RFC 6531): an address in its header is not ASCII. */
+/** Whether the message requires SMTPUTF8 (RFC 6531): an address in its header is not ASCII. */
 export function needsUtf8({ from, to, cc, reply_to }: Content): boolean {
   return [from, ...to, ...cc, ...reply_to].some(({ address }) => /[^\x20-\x7e]/.test(address))
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { mutated, ponderousMails } from '../testing/fixtures/hostile-mail.ts'
+import { mutated, slowMessages } from '../testing/fixtures/hostile-mail.ts'
 import * as reports from '../testing/fixtures/mta-reports.ts'
 import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
@@ -17,7 +17,7 @@ async function recipientOf(raw: Buffer) {
 }
 
 describe('a delivery status notification', () => {
-  test("is read in full where it is Postfix's", async () => {
+  test('is fully parsed if it is from Postfix', async () => {
     assert.deepEqual(await readDsn(reports.postfixBounce), {
       envid: '00112233-4455-6677-8899-aabbccddeeff.3.4',
       reportingMta: 'mx1.example.net',
@@ -35,7 +35,7 @@ describe('a delivery status notification', () => {
     })
   })
 
-  test('tells of delay and of success', async () => {
+  test('reports a delay or a success', async () => {
     const delay = await recipientOf(reports.postfixDelay)
     assert.equal(delay?.action, 'delayed')
     assert.equal(delay?.status, '4.4.1')
@@ -46,7 +46,7 @@ describe('a delivery status notification', () => {
     assert.equal((await readDsn(reports.postfixSuccess))?.envid, 'e2')
   })
 
-  test("is read where it is Exim's, Exchange's or Gmail's", async () => {
+  test('is parsed if it is from Exim, Exchange or Gmail', async () => {
     const exim = await recipientOf(reports.eximBounce)
     assert.deepEqual(
       [exim?.action, exim?.status, exim?.finalRecipient],
@@ -64,7 +64,7 @@ describe('a delivery status notification', () => {
     assert.match(gmail?.diagnostic ?? '', /^550-5\.1\.1 The email account .* gsmtp$/)
   })
 
-  test('tells of several recipients, each by itself', async () => {
+  test('reports several recipients separately', async () => {
     const group =
       '\r\n\r\nFinal-Recipient: rfc822; eve@example.org\r\nAction: DELIVERED (really)\r\nStatus: 2.1.5 (fine)\r\n'
     const raw = reports.postfixBounce.toString().replace(/(\r\n {4}User unknown)/, `$1${group}`)
@@ -78,7 +78,7 @@ describe('a delivery status notification', () => {
     )
   })
 
-  test('has a status though the report names none, or none that says much', async () => {
+  test('gets a status even if the report has none or only a generic one', async () => {
     const changed = (from: RegExp, to: string) =>
       recipientOf(Buffer.from(reports.postfixBounce.toString().replace(from, to)))
     assert.equal((await changed(/Status: 5\.1\.1\r\n/, ''))?.status, '5.1.1')
@@ -89,7 +89,7 @@ describe('a delivery status notification', () => {
     assert.equal((await changed(/Action: failed/, 'Action: Failure'))?.action, 'failed')
   })
 
-  test('knows addresses outside of ASCII, as RFC 6533 writes them', async () => {
+  test('can contain non-ASCII addresses in the RFC 6533 form', async () => {
     const raw = reports.postfixBounce
       .toString()
       .replace('Final-Recipient: rfc822; bob@example.org', 'Final-Recipient: utf-8; jörg@bücher.example')
@@ -105,12 +105,12 @@ describe('a delivery status notification', () => {
     assert.equal(dsn?.original.ref, token)
   })
 
-  test('is read though all of a large mail comes back with it', async () => {
+  test('is parsed even if it returns all of a large message', async () => {
     const raw = Buffer.concat([reports.postfixBounce.subarray(0, -45), Buffer.alloc(30e6, 'Hello World\r\n')])
     assert.equal((await recipientOf(raw))?.status, '5.1.1')
   })
 
-  test('is not seen in a mail that only has one with it, nor in any other', async () => {
+  test('is not recognized in other mail, even as an attachment', async () => {
     for (const raw of [
       reports.ordinaryMail,
       reports.abuseReport,
@@ -126,7 +126,7 @@ describe('a delivery status notification', () => {
   })
 })
 
-test('any mail is read or passed over, quickly, and nothing in it gets out of hand', async (t) => {
+test('any message is parsed or ignored quickly, and all values are bounded', async (t) => {
   const chance = new Chance(seed)
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 1000)
   const samples = [
@@ -138,7 +138,7 @@ test('any mail is read or passed over, quickly, and nothing in it gets out of ha
   ]
   let found = 0
   const inputs = function* () {
-    yield* ponderousMails
+    yield* slowMessages
     for (let n = 0; n < count; n++) yield mutated(chance.pick(samples), chance)
   }
   const look = async (raw: Buffer) => {
@@ -163,6 +163,6 @@ test('any mail is read or passed over, quickly, and nothing in it gets out of ha
   }
   const quickness = new ParserTiming()
   for (const raw of inputs()) await quickness.ofAsync(raw.toString('latin1', 0, 300), () => look(raw))
-  assert.ok(found > count / 4, `only ${found} of ${count} were still notifications`)
-  t.diagnostic(`${count} mails, ${found} notifications, ${quickness}, seed ${chance.seed}`)
+  assert.ok(found > count / 4, `only ${found} of ${count} were notifications`)
+  t.diagnostic(`${count} messages, ${found} notifications, ${quickness}, seed ${chance.seed}`)
 })

@@ -3,17 +3,17 @@ import { addressIn, type Fields, fieldOf, type Report } from './multipart-report
 
 /** A delivery status notification (RFC 3464). */
 export interface Dsn {
-  /** The envelope id with which the mail was handed over (RFC 3461 §4.4). */
+  /** The envelope id with which the message was sent (RFC 3461 §4.4). */
   envid: string | null
   reportingMta: string | null
   recipients: DsnRecipient[]
-  /** From the header of the original mail, if it was returned. */
+  /** From the header of the original message, if it was returned. */
   original: { messageId: string | null; ref: string | null }
 }
 
 export interface DsnRecipient {
   action: 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
-  /** RFC 3463. The most specific status in the report; x.0.0 when it contains only the action. */
+  /** RFC 3463. The most specific status in the report; x.0.0 if it contains only the action. */
   status: string
   diagnostic: string | null
   remoteMta: string | null
@@ -42,7 +42,7 @@ export function dsnIn(report: Report): Dsn | undefined {
   }
 }
 
-/** A group without a recipient and a known action is the per-message group, or unusable. */
+/** A group that lacks a recipient or a known action is either the per-message group or unusable. */
 function recipientOf(group: Fields): DsnRecipient | undefined {
   const finalRecipient = recipientIn(fieldOf(group, 'final-recipient'))
   const originalRecipient = recipientIn(fieldOf(group, 'original-recipient'))
@@ -66,7 +66,7 @@ function actionOf(value: string | null): DsnRecipient['action'] | undefined {
   return action === 'failure' ? 'failed' : (action as DsnRecipient['action'])
 }
 
-/** Many reports have the status x.0.0 while the diagnostic text of the remote server is more specific. */
+/** Many reports have the status x.0.0 although the remote server's diagnostic text is more specific. */
 function statusOf(action: DsnRecipient['action'], value: string | null, diagnostic: string | null): string {
   const [, given] = /(?:^|[\s(#])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value ?? '') ?? []
   const detailed = enhancedStatusOf(diagnostic ?? '')
@@ -82,7 +82,7 @@ function statusOf(action: DsnRecipient['action'], value: string | null, diagnost
 const afterType = (value: string | null): string | null =>
   value === null ? null : value.replace(/^[\w.-]{1,40}[ \t]*;[ \t]*/, '').trim() || null
 
-/** RFC 6533 §3: a non-ASCII address may be encoded with `\x{…}`. */
+/** RFC 6533 §3: a non-ASCII address can be encoded with `\x{…}`. */
 function recipientIn(value: string | null): string | null {
   const isWide = /^utf-8\s*;/i.test(value ?? '')
   const encoded = afterType(value)

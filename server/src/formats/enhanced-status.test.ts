@@ -4,7 +4,7 @@ import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
 import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
 
-test('the status stands behind the digits of a reply, as the MTAs of this world write it', () => {
+test('the enhanced status is found after the reply code in the formats that MTAs use', () => {
   for (const [reply, status] of [
     ['250 2.0.0 Ok: queued as 4Xb', '2.0.0'],
     ['550 5.1.1 <a@example.com>: Recipient address rejected: User unknown', '5.1.1'],
@@ -29,7 +29,7 @@ test('the status stands behind the digits of a reply, as the MTAs of this world 
   }
 })
 
-test('the digits of a reply are read where it begins', () => {
+test('the reply code is parsed at the beginning of a reply', () => {
   assert.equal(replyCodeOf('550 5.1.1 x'), 550)
   assert.equal(replyCodeOf('421-later\n421 now'), 421)
   assert.equal(replyCodeOf('smtp; 452 4.2.2'), 452)
@@ -37,12 +37,12 @@ test('the digits of a reply are read where it begins', () => {
   assert.equal(replyCodeOf('no digits, 1234 and 5505'), null)
 })
 
-test('a reply is kept in one line', () => {
+test('a reply is stored as one line', () => {
   assert.equal(replyText('550-5.1.1 a\r\n550 5.1.1 b\0\x1b[31m'), '550-5.1.1 a 550 5.1.1 b [31m')
   assert.equal(replyText('x'.repeat(1e6)).length, 1000)
 })
 
-test('any text is read quickly', (t) => {
+test('any text is parsed quickly', (t) => {
   const chance = new Chance(seed)
   const pieces = ['5', '50', '550', '.', '5.1.1', ' ', '-', '#', '(', ';', ':', '\n', '\t', 'x', '999']
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 100_000)

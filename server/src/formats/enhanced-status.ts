@@ -1,13 +1,15 @@
 /** RFC 3463: class, subject and detail, such as 5.1.1. */
 const maxLength = 2000
 
-// After the reply code, which each line may repeat (RFC 2034 §4), or in brackets or after a #, as some servers write it. The
-// class is 2, 4 or 5 (RFC 3463 §2).
+// Follows the reply code, which each line can repeat (RFC 2034 §4). Some servers write it in brackets or
+// after a #. The class is 2, 4 or 5 (RFC 3463 §2).
 const afterCode = /(?:^|[\s;:])([245]\d\d)[ -]+[(<[]?#?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
 const marked = /(?:^|[\s(<[])#([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
 const alone = /^\s*([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
 
-/** From a reply or a diagnostic text. Null when there is none, or when it contradicts the reply code. */
+/**
+ * Extracted from a reply or a diagnostic text. Null if there is no status or it contradicts the reply code.
+ */
 export function enhancedStatusOf(text: string): string | null {
   const start = text.slice(0, maxLength)
   const [, code, status] = afterCode.exec(start) ?? []

@@ -1,12 +1,12 @@
 /**
- * Splits the header of a mail into its fields. Each keeps its octets and folding, so that joining them restores the original.
- * RFC 5322 §2.2, but stricter: the obsolete syntax (§4.5) is refused, because text that only some readers treat as a field
- * can hide a second sender.
+ * Splits a message header into its fields. Each field retains its octets and folding; joining the fields
+ * restores the original. Follows RFC 5322 §2.2 but is stricter: the obsolete syntax (§4.5) is rejected,
+ * because text that only some readers treat as a field can hide a second sender.
  */
 export interface Field {
   /** In lower case. */
   name: string
-  /** Unchanged, with name and folding, without its last CRLF. One character per octet (latin1). */
+  /** Unchanged, including the name and folding, without the final CRLF. One character per octet (latin1). */
   raw: string
 }
 
@@ -21,18 +21,18 @@ export interface HeaderBounds {
   fields: number
 }
 
-/** For submitted mail. Postfix truncates headers beyond 100 KiB (header_size_limit). */
+/** For submitted mail. Postfix truncates headers larger than 100 KiB (header_size_limit). */
 export const submittedBounds: HeaderBounds = { bytes: 64 * 1024, fields: 1000 }
-/** The same with room for the fields that we add, so that accepted mail can always be sent. */
+/** Leaves room for the fields that Postern adds, so accepted mail can always be sent. */
 export const storedBounds: HeaderBounds = { bytes: 80 * 1024, fields: 1010 }
 const maxNameLength = 100
 
-// §2.2 and §3.6.8: printable ASCII without the colon, and no space before the colon.
+// §2.2 and §3.6.8: printable ASCII except the colon, and no space before the colon.
 const fieldName = /^([\x21-\x39\x3b-\x7e]+):/
-// Printable, or a tab, or an octet of UTF-8.
+// Printable, a tab, or an octet of UTF-8.
 const printable = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** `fault` completes a sentence that begins with "The mail". The body is not checked here. */
+/** `fault` completes a sentence that begins with "The message". The body is not checked here. */
 export function splitFields(mime: Buffer, bounds: HeaderBounds): SplitHeader | { fault: string } {
   const end = headerEnd(mime, bounds.bytes)
   if (end === undefined) return { fault: `has a header of more than ${bounds.bytes / 1024} KiB` }
@@ -70,13 +70,13 @@ export function splitFields(mime: Buffer, bounds: HeaderBounds): SplitHeader | {
 export const joinFields = (fields: readonly string[], body: Uint8Array): Buffer =>
   Buffer.concat([Buffer.from(`${fields.join('\r\n')}\r\n\r\n`, 'latin1'), body])
 
-/** The end of the last header line, before its CRLF; undefined when the header is too large. */
+/** The end of the last header line, before its CRLF; undefined if the header is too large. */
 export function headerEnd(mime: Buffer, maxBytes: number): number | undefined {
   if (mime[0] === 0x0d && mime[1] === 0x0a) return 0
   const end = mime.subarray(0, maxBytes + 4).indexOf('\r\n\r\n')
   if (end >= 0) return end
   if (mime.length > maxBytes) return undefined
-  // A mail without a body may lack the empty line.
+  // A message without a body may lack the empty line.
   return mime.at(-1) === 0x0a ? mime.length - 2 : mime.length
 }
 

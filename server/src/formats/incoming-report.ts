@@ -4,13 +4,13 @@ import { type Dsn, dsnIn } from './dsn.ts'
 import { readReport } from './multipart-report.ts'
 import { displayFields } from './trace.ts'
 
-/** A parsed mail to a return path or to an address for complaints, from one pass of the parser. */
+/** A parsed message sent to a return path or a complaint address, from one pass of the parser. */
 export interface IncomingReport {
   complaint: FeedbackReport | undefined
   dsn: Dsn | undefined
-  /** SHA-256 of the mail. */
+  /** SHA-256 of the message. */
   digest: Uint8Array
-  /** For returning the report to the original sender. */
+  /** Used to return the report to the original sender. */
   from: string
   subject: string
   hasNul: boolean

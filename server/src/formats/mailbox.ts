@@ -5,19 +5,21 @@ import type { Mailbox } from './content.ts'
 export type ReadMailbox = Mailbox | { fault: string }
 
 const maxLength = 1000
-// Twice as long with every character escaped, and still far from the 998 octets of a line (RFC 5322 §2.1.1).
+// With every character escaped, a name is twice as long, which is still far below the line limit of 998
+// octets (RFC 5322 §2.1.1).
 const maxNameLength = 320
 
-// RFC 5322 §3.2.3: these are special in a list of addresses. A dot in a name is only obsolete (obs-phrase).
+// RFC 5322 §3.2.3: these are special in a list of addresses. A dot in a name is obsolete but allowed
+// (obs-phrase).
 const needsQuotes = /["(),:;<>@[\\\]]/
-// Line ends of every kind, and unpaired surrogates.
+// All kinds of line endings, and unpaired surrogates.
 const neverInName = /[\p{Cc}\p{Cs}\u2028\u2029]/u
 
 /**
  * A mailbox (RFC 5322 §3.4): `a@b`, `Name <a@b>` or `"Name, quoted" <a@b>`.
  *
- * Exactly one mailbox: no list, no group, no comment. Nothing is corrected, except that runs of spaces in a name, which are
- * equivalent to one space, become one.
+ * Exactly one mailbox: no list, group or comment. Nothing is corrected, except that runs of spaces in a name,
+ * which are equivalent to one space, are collapsed.
  */
 export function readMailbox(text: string): ReadMailbox {
   if (text.length > maxLength) return { fault: `must be at most ${maxLength} characters long` }
@@ -30,7 +32,7 @@ export function readMailbox(text: string): ReadMailbox {
 }
 
 function mailbox(name: string | null, address: string): ReadMailbox {
-  // RFC 2047 §5: not allowed in an address; readers that decode it anyway see another address.
+  // RFC 2047 §5: not allowed in an address; readers that decode it would show a different address.
   if (address.includes('=?')) return { fault: 'has an encoded word in its address' }
   const read = readInternationalAddress(address)
   return 'fault' in read ? read : { name, address: addressText(read) }
@@ -49,7 +51,7 @@ function readName(text: string): string | { fault: string } {
   return name
 }
 
-/** RFC 5322 §3.2.4. Undefined when the quotes do not close, or close before the end. */
+/** RFC 5322 §3.2.4. Undefined if the quotes are not closed or are closed before the end. */
 function unquoted(phrase: string): string | undefined {
   let name = ''
   for (let at = 1; at < phrase.length; at++) {

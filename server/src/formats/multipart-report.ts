@@ -1,18 +1,22 @@
 import PostalMime, { type Email } from 'postal-mime'
 
-/** A parsed multipart/report mail (RFC 6522). */
+/** A parsed multipart/report message (RFC 6522). */
 export interface Report {
-  /** The machine-readable fields, in groups separated by empty lines. Undefined: no part of this type. */
+  /**
+   * The machine-readable fields, in groups separated by empty lines. Undefined if the report has no part of
+   * this type.
+   */
   groupsOf(type: RegExp): Fields[] | undefined
-  /** The header of the reported mail, if it was included. */
+  /** The header of the reported message, if it was included. */
   original: Fields
 }
 
-/** By name in lower case, each with all its values in order. */
+/** By lower-case name, each with all its values in order. */
 export type Fields = ReadonlyMap<string, readonly string[]>
 
-// The relevant parts are at the beginning; a complete returned mail may follow. A line costs up to 30 µs, however short, and
-// an input at most 50 ms; ordinary reports have two hundred lines.
+// The relevant parts are at the beginning; a complete returned message may follow. Parsing a line takes up to
+// 30 µs, however short the line is, and parsing an input takes at most 50 ms. Ordinary reports have two
+// hundred lines.
 const maxOctets = 64 * 1024
 const maxLines = 800
 const limits = { maxNestingDepth: 8, maxHeadersSize: 16 * 1024, forceRfc822Attachments: true }
@@ -80,7 +84,7 @@ function groupsOf(text: string): Fields[] {
   return groups
 }
 
-/** The first value of a field, without control characters and limited in length; null when there is none. */
+/** The first value of a field, without control characters and limited in length; null if there is none. */
 export function fieldOf(fields: Fields, name: string): string | null {
   const [value] = fields.get(name) ?? []
   return value === undefined ? null : plain(value)
@@ -92,7 +96,7 @@ const plain = (value: string): string | null =>
     .replace(/\p{Cc}+/gu, ' ')
     .trim() || null
 
-/** The address in `<a@b>` or `a@b`, unchanged; null when it is not an address. */
+/** The address in `<a@b>` or `a@b`, unchanged; null if it is not an address. */
 export function addressIn(value: string | null): string | null {
   const [, address] = /^<?([^<>\s@\p{Cc}]+@[^<>\s@\p{Cc}]+)>?$/u.exec(value ?? '') ?? []
   return address !== undefined && address.length <= 320 ? address : null

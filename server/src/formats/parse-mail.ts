@@ -1,12 +1,12 @@
 import PostalMime, { type Address, type Email } from 'postal-mime'
 import { inboundHeaderBytes } from './trace.ts'
 
-/** A parsed inbound mail. All text can be stored: no NUL, no unpaired surrogate. */
+/** A parsed inbound message. All text can be stored: no NUL, no unpaired surrogate. */
 export interface ParsedMail {
   from: ParsedAddress | null
   to: ParsedAddress[]
   subject: string | null
-  /** ISO 8601, or the original text when it is not a valid date. */
+  /** ISO 8601, or the original text if it is not a valid date. */
   date: string | null
   message_id: string | null
   headers: { name: string; value: string }[]
@@ -27,7 +27,7 @@ export interface ParsedAttachment {
   content_type: string
   content_id: string | null
   size: number
-  /** Null when the attachments together are too large. */
+  /** Null if the attachments together are too large. */
   content: Uint8Array | null
 }
 
@@ -42,7 +42,7 @@ const maxHeadersBytes = 128 * 1024
 const maxAttachments = 200
 const maxAddresses = 200
 
-/** Rejects mail that is nested too deeply. Takes 40 µs a line at worst, so it runs in a worker thread. */
+/** Rejects mail that is nested too deeply. Takes up to 40 µs per line, so it runs in a worker thread. */
 export async function parseMail(raw: Buffer): Promise<ParsedMail> {
   const mail = await PostalMime.parse(raw, limits)
   const [text, html] = [truncate(mail.text), truncate(mail.html)]
@@ -61,7 +61,7 @@ export async function parseMail(raw: Buffer): Promise<ParsedMail> {
   }
 }
 
-/** The content of one attachment, by index from 0. Undefined when it does not exist. */
+/** The content of one attachment, by index from 0. Undefined if it does not exist. */
 export async function attachmentIn(raw: Buffer, no: number): Promise<Uint8Array | undefined> {
   const { attachments } = await PostalMime.parse(raw, limits)
   const found = attachments[no]
@@ -104,7 +104,7 @@ function truncate(text: string | undefined): { text: string | null; isTruncated:
   if (text === undefined) return { text: null, isTruncated: false }
   const octets = Buffer.from(storable(text))
   if (octets.length <= maxTextBytes) return { text: octets.toString(), isTruncated: false }
-  // A character that was split is left out.
+  // A truncated character is removed.
   return { text: octets.toString('utf8', 0, maxTextBytes).replace(/\ufffd$/, ''), isTruncated: true }
 }
 

@@ -7,7 +7,7 @@ import { isWellFormed, newSecret } from '../core/control/api-keys/secret.ts'
 import { classifyDelivery, classifySesEvent } from '../core/mail/feedback/classify.ts'
 import { makeLink, readLink } from '../core/mail/inbound/link.ts'
 import { certificatePathOf, readSnsMessage, regionOfTopic } from '../providers/sns.ts'
-import { mutated, ponderousMails } from '../testing/fixtures/hostile-mail.ts'
+import { mutated, slowMessages } from '../testing/fixtures/hostile-mail.ts'
 import * as reports from '../testing/fixtures/mta-reports.ts'
 import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
@@ -26,15 +26,15 @@ import { displayFields, traceFault } from './trace.ts'
 import { makeVerp, readVerp } from './verp.ts'
 
 /**
- * Everything that reads what strangers send, held against inputs that were made from good ones: none crashes. What each
- * parser reads right is in its own tests. `npm run prove:parsers` reads a million, and fails where one takes more than
- * 50 ms of the processor.
+ * Fuzzes every parser of untrusted input with mutated samples: none may crash. The tests of each parser check
+ * its results. `npm run prove:parsers` uses a million inputs and fails if one takes more than 50 ms of CPU
+ * time.
  */
 interface Parser {
   samples: readonly Buffer[]
-  /** Made to take long, of any size that reaches it. */
-  ponderous: readonly Buffer[]
-  /** Whether it was one: so that it is known that not only refusals were tried. */
+  /** Inputs crafted to take a long time, of any size that can reach the parser. */
+  crafted: readonly Buffer[]
+  /** Returns whether the input was accepted, to ensure that accepted inputs are also tested. */
   read(input: Buffer): boolean | Promise<boolean>
 }
 
@@ -108,7 +108,7 @@ const jwt = [
 ]
   .map((part) => Buffer.from(part).toString('base64url'))
   .join('.')
-// What Fastify lets through to them: bodies of a megabyte, headers of 16 KiB.
+// The maximum sizes that Fastify accepts: bodies of one megabyte, headers of 16 KiB.
 const largeJson = repeated(['[', '{"a":', '"', '\\u0000', '[{},', '{"Type":"Notification",'], 100_000)
 const longLines = repeated(
   ['a', '@', '.', 'a.', '<', '"', '\\', '(', 'ü', '=?', '.a', ' ', ';', '\t'],
@@ -118,7 +118,7 @@ const longLines = repeated(
 const parsers: Record<string, Parser> = {
   dsn: {
     samples: mails,
-    ponderous: ponderousMails,
+    crafted: slowMessages,
     async read(raw) {
       const { dsn } = await readIncomingReport(raw)
       return dsn !== undefined && classifyDelivery(dsn.recipients, 'bob@example.org') !== undefined
@@ -126,18 +126,18 @@ const parsers: Record<string, Parser> = {
   },
   arf: {
     samples: mails.filter((mail) => mail.includes('feedback-report')),
-    ponderous: ponderousMails,
+    crafted: slowMessages,
     read: async (raw) => (await readIncomingReport(raw)).complaint !== undefined,
   },
   submitted: {
     samples: mails,
-    ponderous: ponderousMails,
+    crafted: slowMessages,
     read: (raw) =>
       !('fault' in readSubmitted(raw, { allowsUtf8: true, host: 'mail.example.com', at: new Date(0) })),
   },
   header: {
     samples: mails,
-    ponderous: ponderousMails,
+    crafted: slowMessages,
     read(raw) {
       const parts = lineFault(raw) === undefined ? splitFields(raw, submittedBounds) : { fault: 'lines' }
       if ('fault' in parts) return false
@@ -145,23 +145,23 @@ const parsers: Record<string, Parser> = {
       return true
     },
   },
-  'trace of a mail': {
+  'trace of a message': {
     samples: mails,
-    ponderous: ponderousMails,
+    crafted: slowMessages,
     read(raw) {
       displayFields(raw)
       return traceFault(raw, ['ada@example.com']) === undefined
     },
   },
-  'mail that came in': {
+  'inbound mail': {
     samples: mails,
-    // In a thread of its own, whose time is watched (core/mail/inbound/analysis-threads.ts).
-    ponderous: [],
+    // Runs in a thread with a timeout (core/mail/inbound/analysis-threads.ts).
+    crafted: [],
     read: (raw) =>
       parseMail(raw).then(
         () => true,
         (error: Error) => {
-          // It refuses what has more parts in parts, or more header, than it is told to read.
+          // It rejects input that exceeds its limits for nesting or header size.
           if (!error.message.startsWith('Maximum')) throw error
           return false
         },
@@ -169,7 +169,7 @@ const parsers: Record<string, Parser> = {
   },
   'event of SES': {
     samples: buffers(sesEvents),
-    ponderous: largeJson,
+    crafted: largeJson,
     read(text) {
       const event = readSesEvent(text.toString())
       if (event) classifySesEvent(event)
@@ -178,7 +178,7 @@ const parsers: Record<string, Parser> = {
   },
   'message of SNS': {
     samples: buffers(snsMessages),
-    ponderous: largeJson,
+    crafted: largeJson,
     read(body) {
       const message = readSnsMessage(body)
       if (message && regionOfTopic(message.topicArn) !== undefined) certificatePathOf(message)
@@ -187,7 +187,7 @@ const parsers: Record<string, Parser> = {
   },
   address: {
     samples: buffers(addresses),
-    ponderous: longLines,
+    crafted: longLines,
     read: (text) =>
       [text.toString('latin1'), text.toString()].some(
         (one) => !('fault' in readAddress(one)) || !('fault' in readInternationalAddress(one)),
@@ -195,34 +195,34 @@ const parsers: Record<string, Parser> = {
   },
   mailbox: {
     samples: buffers(mailboxes),
-    ponderous: longLines,
+    crafted: longLines,
     read: (text) => !('fault' in readMailbox(text.toString())),
   },
   'return path': {
     samples: buffers([token, token.toUpperCase()]),
-    ponderous: longLines,
+    crafted: longLines,
     read: (text) => readVerp(keys, text.toString()) !== undefined,
   },
   'sender of forwarded mail': {
     samples: buffers(rewritten),
-    ponderous: longLines,
+    crafted: longLines,
     read(text) {
       makeSrs(keys, text.toString('latin1'), now)
       return readSrs(keys, text.toString('latin1'), now) !== undefined
     },
   },
-  'link to a part of a mail': {
+  'link to a part of a message': {
     samples: buffers([link]),
-    ponderous: longLines,
+    crafted: longLines,
     read: (text) => readLink(keys, text.toString('latin1'), now) !== undefined,
   },
-  'answer of an MTA': {
+  'reply of an MTA': {
     samples: buffers([
       '550 5.1.1 <bob@example.org>: user unknown',
       '250-2.6.0 a\r\n250 2.6.0 b',
       '421 4.4.2 Bye',
     ]),
-    ponderous: longLines,
+    crafted: longLines,
     read(text) {
       const said = text.toString()
       replyText(said)
@@ -231,18 +231,18 @@ const parsers: Record<string, Parser> = {
   },
   'access token': {
     samples: buffers([jwt]),
-    ponderous: longLines,
+    crafted: longLines,
     read: (text) => readJwt(text.toString('latin1')) !== undefined,
   },
   'API key': {
     samples: buffers([newSecret('live'), newSecret('test')]),
-    ponderous: longLines,
+    crafted: longLines,
     read: (text) => isWellFormed(text.toString('latin1')),
   },
 }
 
-for (const [name, { samples, ponderous, read }] of Object.entries(parsers)) {
-  test(`${name}: any input is read or refused, in no time`, async (t) => {
+for (const [name, { samples, crafted, read }] of Object.entries(parsers)) {
+  test(`${name}: any input is accepted or rejected quickly`, async (t) => {
     const chance = new Chance(seed)
     const share = Math.ceil(count / Object.keys(parsers).length)
     const quickness = new ParserTiming()
@@ -255,7 +255,7 @@ for (const [name, { samples, ponderous, read }] of Object.entries(parsers)) {
       }
     }
     const inputs = function* () {
-      yield* ponderous
+      yield* crafted
       for (let n = 0; n < share; n++) {
         const sample = chance.pick(samples)
         yield chance.below(100) === 0 ? sample : mutated(sample, chance)
@@ -264,7 +264,7 @@ for (const [name, { samples, ponderous, read }] of Object.entries(parsers)) {
     for (const input of inputs()) {
       await quickness.ofAsync(input.toString('latin1', 0, 300), () => look(input))
     }
-    t.diagnostic(`${share + ponderous.length} inputs, ${good} taken, ${quickness}, seed ${seed}`)
-    assert.ok(good > 0, 'not one was good')
+    t.diagnostic(`${share + crafted.length} inputs, ${good} accepted, ${quickness}, seed ${seed}`)
+    assert.ok(good > 0, 'no input was accepted')
   })
 }

@@ -3,11 +3,13 @@ import type { MailAuthentication } from './authentication.ts'
 import type { DkimKey } from './sign.ts'
 
 /**
- * Prepends an ARC set (RFC 8617): the authentication results of the inbound mail, sealed by the domain that received it. A
- * receiver that trusts that domain can accept the mail although SPF fails after forwarding.
+ * Prepends an ARC set (RFC 8617): the authentication results of the inbound message, sealed by the domain
+ * that received it. A receiver that trusts that domain can accept the message even though SPF fails after
+ * forwarding.
  *
- * A chain that is broken or unknown is not sealed (§5.1.2: a seal would only state that it is broken). No DKIM signature is
- * added: its domain would not align with From, so it would not help DMARC, and the domain would vouch for content of others.
+ * A broken or unknown chain is not sealed (§5.1.2: a seal would only state that it is broken). No DKIM
+ * signature is added: its domain would not align with From, so it would not help DMARC, and the domain would
+ * vouch for other people's content.
  */
 export async function sealMime(
   mime: Buffer,

@@ -13,8 +13,8 @@ const mail = {
 const read = (type: SesEventType, changes: object = {}) => readSesEvent(sesEvent(mail, type, changes))
 const nothing = { bounceType: null, subType: null, feedbackType: null, status: null, diagnostic: null }
 
-describe('an event of SES', () => {
-  test('is read as it is documented', () => {
+describe('an SES event', () => {
+  test('is parsed as documented', () => {
     assert.deepEqual(read('Send'), { type: 'Send', mailTag: tag, ...nothing })
     assert.deepEqual(read('Delivery'), {
       ...{ type: 'Delivery', mailTag: tag, ...nothing },
@@ -36,7 +36,7 @@ describe('an event of SES', () => {
     assert.equal(read('Rendering Failure')?.diagnostic, 'Attribute is missing')
   })
 
-  test('takes what is missing, or of another type, as absent', () => {
+  test('treats missing fields and fields with the wrong type as absent', () => {
     assert.deepEqual(readSesEvent('{"eventType":"Bounce"}'), { type: 'Bounce', mailTag: null, ...nothing })
     const odd = read('Bounce', { bounceType: 7, bouncedRecipients: [{ status: '9.x', diagnosticCode: [] }] })
     assert.deepEqual(odd, { type: 'Bounce', mailTag: tag, ...nothing, subType: 'General' })
@@ -48,13 +48,13 @@ describe('an event of SES', () => {
     assert.equal(readSesEvent('{"eventType":"constructor","mail":{"tags":{}}}')?.diagnostic, null)
   })
 
-  test('keeps no control characters, and nothing endless', () => {
+  test('has text without control characters and of limited length', () => {
     const said = read('Delivery', { smtpResponse: `a\r\n\0b${'x'.repeat(100_000)}` })?.diagnostic ?? ''
     assert.match(said, /^a bx+$/)
     assert.ok(said.length <= 1000)
   })
 
-  test('is nothing else', () => {
+  test('is not recognized in other input', () => {
     for (const text of [
       '',
       '{',
@@ -70,7 +70,7 @@ describe('an event of SES', () => {
     }
   })
 
-  test('is read without harm, however broken', (t) => {
+  test('is parsed safely, however malformed', (t) => {
     const chance = new Chance(seed)
     const samples = (['Send', 'Delivery', 'Bounce', 'Complaint', 'DeliveryDelay', 'Reject'] as const).map(
       (type) => sesEvent(mail, type),

@@ -1,30 +1,33 @@
 /**
- * An event that Amazon SES publishes about a mail (event publishing, in the format of SNS), reduced to the fields used here.
- * SES may add fields at any time; a field that is missing or has another type counts as absent.
+ * An event that Amazon SES publishes about a message (event publishing, in the SNS format), reduced to the
+ * fields used here. SES may add fields at any time; a field that is missing or has the wrong type is treated
+ * as absent.
  */
 export interface SesEvent {
-  /** As SES writes it: Send, Delivery, Bounce, Complaint, DeliveryDelay, Reject, Rendering Failure, Open, … */
+  /**
+   * As written by SES: Send, Delivery, Bounce, Complaint, DeliveryDelay, Reject, Rendering Failure, Open, …
+   */
   type: string
-  /** The tag with which the mail was sent. */
+  /** The tag with which the message was sent. */
   mailTag: string | null
   /** Bounce: Permanent, Transient or Undetermined. */
   bounceType: string | null
-  /** Bounce and Complaint: the subtype; with some of them the mail was never sent. */
+  /** Bounce and Complaint: the subtype; with some subtypes the message was never sent. */
   subType: string | null
   /** Complaint: the Feedback-Type of the report (RFC 5965). */
   feedbackType: string | null
-  /** RFC 3463, of the recipient; mail goes to one at a time. */
+  /** The recipient's RFC 3463 code; messages are sent to one recipient at a time. */
   status: string | null
-  /** The reply or text of the remote system, unchanged. */
+  /** The remote system's reply or text, unchanged. */
   diagnostic: string | null
 }
 
-/** The name of that tag. SES allows ASCII letters, digits, `_` and `-`, in names and in values of up to 256 of them. */
+/** The name of that tag. SES allows up to 256 ASCII letters, digits, `_` and `-` in names and values. */
 export const sesMailTag = 'postern_mail'
 
 type Fields = Record<string, unknown>
 
-/** Undefined when the text is not an SES event. */
+/** Undefined if the text is not an SES event. */
 export function readSesEvent(text: string): SesEvent | undefined {
   let parsed: unknown
   try {
@@ -70,7 +73,7 @@ const recipientsOf: Record<string, string> = {
   DeliveryDelay: 'delayedRecipients',
 }
 
-/** The object at a path of names; empty when there is none. */
+/** The object at a path of names; empty if there is none. */
 function fieldsOf(value: unknown, ...path: string[]): Fields {
   let at = value
   for (const name of path) at = fieldsOf(at)[name]

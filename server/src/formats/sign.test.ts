@@ -33,7 +33,7 @@ const changed = (mail: Buffer, from: string, to: string): Buffer => {
 }
 
 describe('a signature', () => {
-  test('stands before the mail, and holds', async () => {
+  test('is prepended to the message and is valid', async () => {
     for (const change of [
       {},
       { text: null, html: '<p>ü</p>' },
@@ -62,7 +62,7 @@ describe('a signature', () => {
     }
   })
 
-  test('holds for whatever spaces, folds and empty lines a mail has', async (t) => {
+  test('is valid regardless of spaces, folding and empty lines in the message', async (t) => {
     const chance = new Chance(seed)
     const text = (pieces: readonly string[], most: number) =>
       Array.from({ length: chance.below(most) }, () => chance.pick(pieces)).join('')
@@ -83,7 +83,7 @@ describe('a signature', () => {
     t.diagnostic(`seed ${chance.seed}`)
   })
 
-  test('breaks with any change that a reader would see', async () => {
+  test('is invalid after any visible change', async () => {
     const signed = await signMime(
       await compose({ headers: [{ name: 'List-Unsubscribe', value: '<https://a.example/>' }] }),
       key,
@@ -102,9 +102,9 @@ describe('a signature', () => {
     assert.equal(await dkimResult(signed, makeDkimPair().record), 'fail')
   })
 
-  test('breaks with a second field of a name that a reader looks at, whether there was a first or not', async () => {
+  test('is invalid after a field that readers display is added, whether or not the message already had one', async () => {
     const signed = await signMime(await compose(), key)
-    // As somebody may submit it: nothing says how the body is encoded.
+    // As a client might submit it: without a body encoding.
     const bare = await signMime(Buffer.from('From: a@example.com\r\n\r\nHello\r\n'), key)
     assert.equal(await dkimResult(bare, record), 'pass')
     for (const name of [
@@ -121,7 +121,7 @@ describe('a signature', () => {
     assert.equal(await dkimResult(harmless, record), 'pass')
   })
 
-  test('says when it was made, and is the same for the same time', async () => {
+  test('contains its signing time and is deterministic for that time', async () => {
     const mime = await compose()
     const time = new Date('2026-11-14T10:00:00Z')
     const signed = await signMime(mime, key, time)
@@ -130,7 +130,7 @@ describe('a signature', () => {
     assert.notDeepEqual(await signMime(mime, key, new Date('2026-11-14T10:00:01Z')), signed)
   })
 
-  test('is not left out when there can be none', async () => {
+  test('is never omitted: signing fails if it cannot be created', async () => {
     const mime = await compose()
     await assert.rejects(signMime(mime, { ...key, privateKey: 'none' }), /no signature by postern-1/)
     await assert.rejects(signMime(mime, { ...key, domain: 'a; d=b.example' }), /no signature/)

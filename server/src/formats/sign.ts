@@ -8,20 +8,21 @@ export interface DkimKey {
   privateKey: string
 }
 
-// RFC 6376 §5.4: fields that readers show or act upon. Each is listed once more than it occurs, so that no further one can
-// be added in transit (§8.15).
+// RFC 6376 §5.4: fields that readers display or act upon. Each is listed once more than it occurs, so that
+// another one cannot be added in transit (§8.15).
 const oversigned = [
   ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To'],
   ['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding', 'List-Unsubscribe', 'List-Unsubscribe-Post'],
 ].flat()
-// Fields that are added or changed in transit, or may occur several times, are listed as often as they occur.
+// Fields that are added or changed in transit, or can occur several times, are listed as often as they occur.
 const signed = ['In-Reply-To', 'References', 'List-Id', 'Feedback-ID', 'Auto-Submitted']
 
 /**
- * Prepends a DKIM signature (RFC 6376: relaxed/relaxed, rsa-sha256). `time` is the time of signing.
+ * Prepends a DKIM signature (RFC 6376: relaxed/relaxed, rsa-sha256). `time` is the signing time.
  *
- * Implemented here because libraries do not support oversigning, and parse the key for each mail: that, and the first
- * signature with a new key, take longer than everything else. The tests verify the signatures with mailauth.
+ * Implemented here because libraries do not support oversigning and parse the key for each message. Parsing
+ * the key and creating the first signature with it take longer than all other work. The tests verify the
+ * signatures with mailauth.
  */
 export async function signMime(mime: Buffer, key: DkimKey, time = new Date()): Promise<Buffer> {
   try {
@@ -37,10 +38,10 @@ function signatureOf(mime: Buffer, { domain, selector, privateKey }: DkimKey, ti
   if (!name.test(domain) || !name.test(selector))
     throw new Error('the domain or selector is not a valid DNS name')
   const end = mime.indexOf('\r\n\r\n')
-  if (end < 0) throw new Error('the mail has no end of header')
+  if (end < 0) throw new Error('the message has no end of header')
   // One character per octet.
   const fields = fieldsOf(mime.toString('latin1', 0, end))
-  if (!fields.has('from')) throw new Error('the mail has no From field')
+  if (!fields.has('from')) throw new Error('the message has no From field')
   const bodyHash = createHash('sha256')
     .update(relaxedBody(mime.toString('latin1', end + 4)), 'latin1')
     .digest('base64')
@@ -52,7 +53,8 @@ function signatureOf(mime: Buffer, { domain, selector, privateKey }: DkimKey, ti
     ` bh=${bodyHash};`,
     ' b=',
   ].join('\r\n')
-  // §5.4.2: of several fields with one name the last is signed first; a name without a field adds nothing.
+  // §5.4.2: of several fields with the same name, the last is signed first; a name without a field adds
+  // nothing.
   const left = new Map([...fields].map(([lower, values]) => [lower, [...values]]))
   const taken = names
     .map((each) => left.get(each.toLowerCase())?.pop())
@@ -62,7 +64,7 @@ function signatureOf(mime: Buffer, { domain, selector, privateKey }: DkimKey, ti
   return `${unsigned}${folded(signature, /.{1,72}/g).join('\r\n ')}\r\n`
 }
 
-/** The unchanged fields of a header, by name in lower case. */
+/** The unchanged fields of a header, by lower-case name. */
 function fieldsOf(header: string): Map<string, string[]> {
   const fields = new Map<string, string[]>()
   for (const field of header.split(/\r\n(?![ \t])/)) {
@@ -92,7 +94,7 @@ function relaxedField(field: string): string {
   return `${field.slice(0, colon).trimEnd().toLowerCase()}:${trimmed(value)}`
 }
 
-/** Removes spaces only; `trim` would remove more. */
+/** Removes only spaces; `trim` would remove more. */
 const trimmed = (value: string): string =>
   value.slice(value.startsWith(' ') ? 1 : 0, value.endsWith(' ') ? -1 : undefined)
 
@@ -109,7 +111,7 @@ const folded = (text: string, line: RegExp): string[] => text.match(line) ?? []
 const maxCachedKeys = 1_000
 const keys = new Map<string, KeyObject>()
 
-/** Cached: with a newly parsed key a signature takes 1.3 ms instead of 0.4. */
+/** Cached: with a newly parsed key, a signature takes 1.3 ms instead of 0.4 ms. */
 function rsaKey(pem: string): KeyObject {
   const known = keys.get(pem)
   if (known) return known

@@ -9,8 +9,8 @@ const keys: SrsKeys = [keyOf('new'), keyOf('old')]
 const now = new Date('2026-11-14T09:30:00Z')
 const inDays = (days: number) => new Date(now.getTime() + days * 24 * 3600_000)
 
-describe('a sender that is rewritten', () => {
-  test('is an address of ours, and is found again', () => {
+describe('a rewritten sender', () => {
+  test('is a local address and decodes to the original sender', () => {
     const made = makeSrs(keys, 'Ada.Lovelace+x@mail.example.com', now) ?? assert.fail()
     assert.match(made, /^SRS0=[a-z2-7]{8}=[a-z2-7]{2}=mail\.example\.com=Ada\.Lovelace\+x$/)
     assert.ok(!('fault' in readAddress(`${made}@bounces.shop.example`)))
@@ -18,21 +18,21 @@ describe('a sender that is rewritten', () => {
     assert.equal(
       readSrs(keys, made.toLowerCase(), now),
       'ada.lovelace+x@mail.example.com',
-      'case may be lost',
+      'case-insensitive',
     )
     assert.equal(readSrs([keyOf('newest'), ...keys], made, now), 'Ada.Lovelace+x@mail.example.com')
   })
 
-  test('is good for 21 days, around the end of the 1,024 days, too', () => {
+  test('is valid for 21 days, including when the 1,024-day counter wraps around', () => {
     for (const offset of [0, 1000, 1010, 1023, 2047]) {
       const made = makeSrs(keys, 'a@example.com', inDays(offset)) ?? assert.fail()
       assert.equal(readSrs(keys, made, inDays(offset + 21)), 'a@example.com')
       assert.equal(readSrs(keys, made, inDays(offset + 22)), undefined)
-      assert.equal(readSrs(keys, made, inDays(offset - 1)), undefined, 'not of tomorrow')
+      assert.equal(readSrs(keys, made, inDays(offset - 1)), undefined, 'not yet valid')
     }
   })
 
-  test('with any one character changed, or made by others, is none', () => {
+  test('is invalid if any character is changed or it was signed with another key', () => {
     const made = makeSrs(keys, 'ada@example.com', now) ?? assert.fail()
     for (let at = 0; at < made.length; at++) {
       const other = made[at] === 'b' ? 'c' : 'b'
@@ -51,7 +51,7 @@ describe('a sender that is rewritten', () => {
     }
   })
 
-  test('by somebody before us leads back to them, however many were between', () => {
+  test('from an earlier forwarder is returned to the first forwarder, regardless of the number of hops', () => {
     const first: SrsKeys = [keyOf('first')]
     const theirs = makeSrs(first, 'a@b.example', now) ?? assert.fail()
     const once = makeSrs(keys, `${theirs}@f.example`, now) ?? assert.fail()
@@ -59,13 +59,13 @@ describe('a sender that is rewritten', () => {
     assert.equal(readSrs(keys, once, now), `${theirs}@f.example`)
     const last: SrsKeys = [keyOf('last')]
     const twice = makeSrs(last, `${once}@bounces.shop.example`, now) ?? assert.fail()
-    assert.equal(twice.length, once.length, 'it does not grow')
+    assert.equal(twice.length, once.length, 'the length does not grow')
     assert.equal(readSrs(last, twice, now), `${theirs}@f.example`)
     const plus = makeSrs(keys, 'SRS0+abcd=tt=b.example=a@f.example', now) ?? assert.fail()
     assert.equal(readSrs(keys, plus, now), 'SRS0+abcd=tt=b.example=a@f.example')
   })
 
-  test('has no room for what is longer than 64 octets, or not ASCII', () => {
+  test('cannot encode senders that are longer than 64 octets or not ASCII', () => {
     const fits = `${'a'.repeat(35)}@example.com`
     assert.equal(makeSrs(keys, fits, now)?.length, 64)
     assert.equal(makeSrs(keys, `a${fits}`, now), undefined)

@@ -1,15 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * The envelope sender of forwarded mail (Sender Rewriting Scheme): an address of ours, so that SPF passes, which contains the
- * original sender, so that a bounce can be returned.
+ * The envelope sender of forwarded mail (Sender Rewriting Scheme): an address at the forwarding domain, so
+ * that SPF passes. It contains the original sender, so that bounces can be returned.
  *
- *   SRS0=<hash>=<day>=<host>=<local>@bounces.us            of local@host
- *   SRS1=<hash>=<first>==<hash>=<day>=<host>=<local>@…     of an SRS address of `first`: a bounce goes directly to `first`,
- *                                                          however many hosts have forwarded the mail since
+ *   SRS0=<hash>=<day>=<host>=<local>@bounces.…             of local@host
+ *   SRS1=<hash>=<first>==<hash>=<day>=<host>=<local>@…     of an SRS address of `first`: a bounce is sent directly to
+ *                                                          `first`, regardless of the number of later hosts
  *
- * The hash is our HMAC over all that follows it, in base32, because case may be lost in transit. A day is two characters of
- * base32, and repeats after 1,024 days.
+ * The hash is an HMAC over everything that follows it, in base32 because case can be lost in transit. A day
+ * is two characters of base32 and repeats after 1,024 days.
  */
 export type SrsKeys = readonly [Buffer, ...Buffer[]]
 
@@ -21,7 +21,7 @@ const dayCount = alphabet.length ** 2
 const validDays = 21
 const maxLocalLength = 64
 
-/** The local part. Undefined when it would be too long, or the address is not ASCII. */
+/** Returns the local part. Undefined if it would be too long or the address is not ASCII. */
 export function makeSrs([key]: SrsKeys, sender: string, now: Date): string | undefined {
   const at = sender.lastIndexOf('@')
   const [local, host] = [sender.slice(0, at), sender.slice(at + 1)]
@@ -36,18 +36,18 @@ function rewritten(key: Buffer, local: string, host: string, now: Date): string 
     const payload = `${dayOf(now)}=${host}=${local}`
     return `SRS0=${hashOf(key, payload)}=${payload}`
   }
-  // The hash of an SRS1 address is dropped, and its first host is kept.
+  // The hash of an SRS1 address is dropped; its first host is retained.
   const payload = kind === '0' ? `${host}=${mark}${rest}` : rest.slice(rest.indexOf('=') + 1)
   return `SRS1=${hashOf(key, payload)}=${payload}`
 }
 
-/** The original sender. Undefined when no key matches, or the address has expired. */
+/** Returns the original sender. Undefined if no key matches or the address has expired. */
 export function readSrs(keys: SrsKeys, localPart: string, now: Date): string | undefined {
   const [, kind, hash = '', payload = ''] =
     (localPart.length <= maxLocalLength && /^srs([01])=([a-z2-7]{8})=(.+)$/is.exec(localPart)) || []
   if (kind === undefined) return undefined
   const given = Buffer.from(hash.toLowerCase())
-  // All keys are compared, so that the time reveals nothing.
+  // All keys are compared, so that the timing reveals nothing.
   const matches = keys.map((key) => timingSafeEqual(Buffer.from(hashOf(key, payload)), given))
   if (!matches.includes(true)) return undefined
   return kind === '0' ? senderOf(payload, now) : firstOf(payload)
@@ -60,7 +60,7 @@ function senderOf(payload: string, now: Date): string | undefined {
   return age <= validDays ? `${local}@${host}` : undefined
 }
 
-/** The first host checks the age. */
+/** The first host checks the age of the address. */
 function firstOf(payload: string): string | undefined {
   const [, host = '', mark = '', rest = ''] = /^([^=]+)=([=+-])(.+)$/s.exec(payload) ?? []
   return rest === '' ? undefined : `SRS0${mark}${rest}@${host}`

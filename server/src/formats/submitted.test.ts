@@ -7,7 +7,7 @@ import { Chance } from '../testing/harness/random.ts'
 import { makeMime } from './composer-threads.ts'
 import { completeMime, hasUtf8Header, readSubmitted, type Submitted } from './submitted.ts'
 
-/** What becomes of a mail that a customer composed. */
+/** Parsing and completing messages that customers composed. */
 const arrival = { allowsUtf8: false, host: 'mail.example.net', at: new Date('2026-11-15T12:00:00Z') }
 const composition = {
   messageId: '0190a5b2-7c1d-7e3f-8a4b-5c6d7e8f9a0b',
@@ -37,7 +37,7 @@ function good(raw: Buffer | readonly string[], changes = {}): Submitted {
 
 function faultOf(raw: Buffer | readonly string[], changes = {}): string {
   const found = read(raw, changes)
-  assert.ok('fault' in found, 'it was taken')
+  assert.ok('fault' in found, 'it was accepted')
   return found.fault
 }
 
@@ -46,8 +46,8 @@ const namesOf = (mime: Buffer): string[] =>
     .split(/\r\n(?![ \t])/)
     .map((field) => field.slice(0, field.indexOf(':')).toLowerCase())
 
-describe('a submitted mail', () => {
-  test('says who it is from, what it is about and who is shown as what', () => {
+describe('a submitted message', () => {
+  test('is parsed into its sender, subject and displayed recipients', () => {
     const { from, subject, to, cc } = good(plain)
     assert.deepEqual(from, { name: 'Shop', address: 'orders@shop.example.org' })
     assert.equal(subject, 'Grüße from the shop')
@@ -55,7 +55,7 @@ describe('a submitted mail', () => {
     assert.deepEqual([...cc], ['bob@example.net', 'eve@xn--bcher-kva.example'])
   })
 
-  test('keeps every octet of its body and of the fields that stay', () => {
+  test('keeps every octet of its body and of the remaining fields', () => {
     const body = 'a\r\n.\r\n..\r\n \r\n\t\xe9\r\n\r\n\r\n'
     const raw = Buffer.from(
       `X-Odd:   two  spaces\t\r\n\tfolded \r\n${plain.join('\r\n')}\r\n\r\n${body}`,
@@ -85,7 +85,7 @@ describe('a submitted mail', () => {
     }
   })
 
-  test('loses those who get it blindly, who else sends it, and what is not for a sender to say', () => {
+  test('has Bcc, Sender and reserved fields removed', () => {
     const gone = [
       'Bcc: secret@example.net',
       'BCC:',
@@ -107,7 +107,7 @@ describe('a submitted mail', () => {
     assert.doesNotMatch(mime.toString(), /secret|forged|victim|ceo/)
   })
 
-  test('carries tags and metadata, which are taken out', () => {
+  test('can contain tags and metadata, which are removed', () => {
     const { tags, metadata, mime } = good([
       ...plain,
       'X-Postern-Tag: order, welcome',
@@ -123,14 +123,14 @@ describe('a submitted mail', () => {
     assert.doesNotMatch(mime.toString(), /postern/i)
   })
 
-  test('may have a From as old programs write it', () => {
+  test('can have a From in the obsolete form', () => {
     assert.deepEqual(good(['From: root@shop.example.org (Cron Daemon)']).from, {
       name: 'Cron Daemon',
       address: 'root@shop.example.org',
     })
   })
 
-  test('has a From that is written as in mail that is composed here', () => {
+  test('has its From rewritten as in composed mail', () => {
     for (const [written, sent] of [
       ['root@shop.example.org (Cron Daemon)', 'Cron Daemon <root@shop.example.org>'],
       ['=?utf-8?q?J=C3=B6rg?= <a@b.example>', '=?UTF-8?Q?J=C3=B6rg?= <a@b.example>'],
@@ -144,21 +144,21 @@ describe('a submitted mail', () => {
     }
   })
 
-  test('has a long To read so far, and no address cut in two', () => {
+  test('has a long To parsed up to a limit, without truncating an address', () => {
     const many = Array.from({ length: 1000 }, (_, n) => `person${n}@example.net`)
     const { to } = good([...plain.slice(0, 1), `To: ${many.join(',\r\n ')}`])
     assert.ok(to.size > 300 && to.size < 1000, String(to.size))
     assert.deepEqual([...to], many.slice(0, to.size))
   })
 
-  test('may have no body, and none of the empty line before it', () => {
+  test('can omit the body and the empty line before it', () => {
     for (const raw of ['From: a@b.example\r\n\r\n', 'From: a@b.example\r\n', 'From: a@b.example']) {
       assert.match(good(Buffer.from(raw)).mime.toString(), /\r\nFrom: a@b\.example\r\n\r\n$/)
     }
   })
 })
 
-describe('it is refused', () => {
+describe('a submitted message is rejected', () => {
   const faults: Record<string, [RegExp, string | readonly string[]]> = {
     'without From': [/no From/, ['To: a@b.example']],
     'with two From fields': [/more than one From/, [...plain, 'from: eve@evil.example']],
@@ -181,13 +181,13 @@ describe('it is refused', () => {
       [...plain, 'Content-Type: a/b', 'Content-type: c/d'],
     ],
     'with a space before the colon': [/not a field/, [...plain, 'Subject : other']],
-    'with a line that is no field': [/not a field/, ['From ada Sun Nov 15', ...plain]],
+    'with a line that is not a field': [/not a field/, ['From ada Sun Nov 15', ...plain]],
     'with a first line that is folded': [/begins with a space/, [' x', ...plain]],
     'with a line of spaces in the header': [/blank continuation line/, [...plain, 'X: a\r\n \t\r\n b']],
     'with a control character in the header': [/control character/, [...plain, 'X: a\x07b']],
     'with a NUL': [/control/, [...plain, 'X: a\0b']],
-    'with an LF alone': [/bare CR or LF/, [...plain, 'X: a\nBcc: b@example.net']],
-    'with a CR alone': [/bare CR or LF/, [...plain, 'X: a\rBcc: b@example.net']],
+    'with a bare LF': [/bare CR or LF/, [...plain, 'X: a\nBcc: b@example.net']],
+    'with a bare CR': [/bare CR or LF/, [...plain, 'X: a\rBcc: b@example.net']],
     'with a line that is too long': [/998 octets/, [...plain, `X: ${'a'.repeat(996)}`]],
     'with a header that is too long': [/64 KiB/, [...plain, ...Array(1000).fill(`X: ${'a'.repeat(70)}`)]],
     'with too many fields': [/1000 fields/, [...plain, ...Array(1000).fill('X: a')]],
@@ -198,19 +198,19 @@ describe('it is refused', () => {
     test(when, () => assert.match(faultOf(mailOf(fields as string[])), words))
   }
 
-  test('with a body that has an LF, a CR or a NUL alone, or a line that is too long', () => {
+  test('with a bare LF, a bare CR, a NUL or a line that is too long in its body', () => {
     for (const piece of ['a\nb', 'a\rb', 'a\0b', 'a\r', 'x'.repeat(999)]) {
       assert.match(faultOf(mailOf(plain, `${piece}\r\n`)), /bare|NUL|998/)
     }
     good(mailOf(plain, `${'x'.repeat(998)}\r\n`))
   })
 
-  test('and its sender is told, if it can be read, so that the right is looked at first', () => {
+  test('but its sender is returned if it can be parsed, so that permissions can be checked first', () => {
     const found = read([...plain, 'Subject: two'])
     assert.ok('fault' in found && found.from?.address === 'orders@shop.example.org')
   })
 
-  test('with a control character or a line end of Unicode in any field, though it may be UTF-8', () => {
+  test('with a Unicode control character or line ending in any field, even if UTF-8 is allowed', () => {
     for (const sign of ['\x80', '\x85', '\x9f', '\u2028', '\u2029']) {
       for (const field of ['Subject', 'X-Other', 'Reply-To']) {
         const raw = [...plain.slice(0, 1), `${field}: ü${sign}Bcc: b@example.net`]
@@ -220,7 +220,7 @@ describe('it is refused', () => {
     good([...plain, 'X-Other: über\r\n\tuns'], { allowsUtf8: true })
   })
 
-  test('with a header that is neither ASCII nor UTF-8, though it may be UTF-8', () => {
+  test('with a header that is neither ASCII nor UTF-8, even if UTF-8 is allowed', () => {
     const raw = Buffer.from('From: a@b.example\r\nSubject: \xfc\r\n\r\n', 'latin1')
     assert.match(faultOf(raw, { allowsUtf8: true }), /neither/)
     const { from, mime } = good(['From: jörg@bücher.example'], { allowsUtf8: true })
@@ -230,8 +230,8 @@ describe('it is refused', () => {
   })
 })
 
-describe('when it is sent', () => {
-  test('it gets what it lacks, and nothing that it has', () => {
+describe('a submitted message that is sent', () => {
+  test('gets the missing fields and keeps the existing ones', () => {
     const completed = completeMime(good(plain).mime, composition).toString()
     assert.match(completed, /\r\nDate: Sun, 15 Nov 2026 12:00:01 \+0000\r\n/)
     assert.match(completed, /\r\nMessage-ID: <0190a5b2-7c1d-7e3f-8a4b-5c6d7e8f9a0b@shop\.example\.org>\r\n/)
@@ -241,7 +241,7 @@ describe('when it is sent', () => {
     assert.equal(new Set(names).size, names.length)
   })
 
-  test('it is signed as what was composed here is, and nobody can add a second From, To or Subject', async () => {
+  test('is signed like a composed message, with no room for a second From, To or Subject', async () => {
     const { mime } = good([...plain, 'Content-Type: text/plain; charset=utf-8'], {})
     const { key, record } = makeDkimPair('shop.example.org')
     const signed = await makeMime({ content: { mime }, composition, key })
@@ -261,7 +261,7 @@ describe('when it is sent', () => {
     }
   })
 
-  test('it can be sent, if it was accepted, however close to the bounds it was', () => {
+  test('can always be completed after acceptance, even at the size limits', () => {
     const from = `From: ${'ü'.repeat(300)} <a@b.example>`
     const fields = [from, ...Array(999).fill('X: a')]
     const long = [from, ...Array(70).fill(`X: ${'a'.repeat(900)}`)]
@@ -275,7 +275,7 @@ describe('when it is sent', () => {
     faultOf([...largest, 'X: aaaaaaaaaaaaaaa'], { allowsUtf8: true })
   })
 
-  test('it is never sent with what was not looked at', () => {
+  test('is rejected if it was not validated', () => {
     assert.throws(
       () => completeMime(Buffer.from('From: a@b.example\r\n\r\na\n.\nb'), composition),
       /bare CR or LF/,
@@ -284,7 +284,7 @@ describe('when it is sent', () => {
 })
 
 describe('hostile mail', () => {
-  test('is refused, or has one From, no Bcc and whole lines', (t) => {
+  test('is rejected, or has one From, no Bcc and complete lines', (t) => {
     const chance = new Chance(Number(process.env['SEED'] ?? 8))
     let taken = 0
     for (let n = 0; n < 20_000; n++) {
@@ -311,7 +311,7 @@ describe('hostile mail', () => {
     assert.ok(taken > 1000)
   })
 
-  test('takes no long time, however it is made', (t) => {
+  test('is parsed quickly, however it is crafted', (t) => {
     const of = (piece: string, times: number, field = 'To') =>
       mailOf([...(field === 'From' ? [] : plain.slice(0, 1)), `${field}: ${piece.repeat(times)}x`])
     const folded = (piece: string, field = 'To', lines = 68) =>
@@ -353,7 +353,7 @@ describe('hostile mail', () => {
           mailOf(plain.slice(0, 1)),
         ]),
       ],
-      // More than may be brought: it is not even looked at.
+      // Exceeds the size limit, so it is not parsed.
       ...['a:', 'a,', ':'].map((piece): [string, Buffer] => [
         `240 KiB of ${piece}`,
         folded(piece, 'To', 270),
@@ -365,7 +365,7 @@ describe('hostile mail', () => {
     t.diagnostic(`${quickness}`)
   })
 
-  test('of 25 MiB is read in no long time', (t) => {
+  test('of 25 MiB is parsed quickly', (t) => {
     const raw = mailOf(plain, `${'x'.repeat(76)}\r\n`.repeat(330_000))
     const quickness = new ParserTiming(300)
     quickness.of('25 MiB', () => good(raw))

@@ -18,14 +18,14 @@ import { lineFault } from './line-limits.ts'
 import { readMailbox } from './mailbox.ts'
 
 /**
- * A mail submitted by SMTP (RFC 6409), made safe to be signed and sent under the domain in its From. The body is not changed,
- * and the header as little as possible:
+ * A message submitted over SMTP (RFC 6409), made safe to sign and send on behalf of the domain in its From.
+ * The body is not changed, and the header is changed as little as possible:
  *
- *   refused    whatever mail readers interpret differently: malformed lines, duplicates of fields that may occur once, a From
- *              that is not exactly one mailbox
- *   rewritten  From, from its parsed value: anything else that other parsers may read in it is not sent
- *   removed    Bcc, Sender, and fields that senders may not set (isReservedHeader)
- *   added      a Received field now; Date, Message-ID and X-Postern-Ref when the mail is sent (`completeMime`)
+ *   rejected   text that mail readers interpret differently: malformed lines, duplicates of fields that can occur
+ *              only once, a From that is not exactly one mailbox
+ *   rewritten  From, from its parsed value: other text that parsers might read in it is not sent
+ *   removed    Bcc, Sender, and fields that senders cannot set (isReservedHeader)
+ *   added      a Received field now; Date, Message-ID and X-Postern-Ref when the message is sent (`completeMime`)
  */
 export interface Submitted {
   from: Mailbox
@@ -52,7 +52,8 @@ export interface Arrival {
   at: Date
 }
 
-// RFC 5322 §3.6, RFC 2045 and others: at most one. Readers and signers differ in which of two they use.
+// RFC 5322 §3.6, RFC 2045 and others: at most one. Readers and signers differ in which one they use if there
+// are two.
 const single = new Set(
   [
     'from to cc reply-to subject date message-id in-reply-to references mime-version content-type',
@@ -63,7 +64,8 @@ const single = new Set(
     .split(' '),
 )
 
-// ASCII control characters are found when the header is split. Some readers treat these as line ends.
+// ASCII control characters are found when the header is split. Some readers treat these characters as line
+// endings.
 const wideControls = /[\x80-\x9f\u2028\u2029]/
 
 // RFC 5321 §6.3.
@@ -71,15 +73,15 @@ const maxHops = 50
 
 export function readSubmitted(raw: Buffer, arrival: Arrival): ReadSubmitted {
   const parts = splitMail(raw, submittedBounds)
-  if ('fault' in parts) return { fault: `The mail ${parts.fault}.`, from: null }
+  if ('fault' in parts) return { fault: `The message ${parts.fault}.`, from: null }
   const from = senderOf(parts.fields)
   if ('fault' in from) return { fault: from.fault, from: null }
   const wrong = headerFault(parts.fields, arrival)
   if (wrong !== undefined) return { fault: wrong, from }
   const mime = rewrite(parts, from, arrival)
-  // Mail that could not be sent is not accepted.
+  // A message that could not be sent later is not accepted.
   const kept = splitFields(mime, storedBounds)
-  if ('fault' in kept) return { fault: `The mail ${kept.fault}.`, from }
+  if ('fault' in kept) return { fault: `The message ${kept.fault}.`, from }
   return { from, ...displayFieldsOf(parts.fields), mime }
 }
 
@@ -90,12 +92,13 @@ function splitMail(mime: Buffer, bounds: HeaderBounds): SplitHeader | { fault: s
   return fault === undefined ? parts : { fault }
 }
 
-/** One From with one mailbox, so that all readers show the same sender. */
+/** One From with one mailbox, so all readers show the same sender. */
 function senderOf(fields: readonly Field[]): Mailbox | { fault: string } {
   const [from, second] = fields.filter(({ name }) => name === 'from')
-  if (!from) return { fault: 'The mail has no From.' }
-  if (second) return { fault: 'The mail has more than one From.' }
-  // The old form ada@example.com (Ada). A comment that some reader could take for an address is not accepted as a name.
+  if (!from) return { fault: 'The message has no From.' }
+  if (second) return { fault: 'The message has more than one From.' }
+  // The obsolete form ada@example.com (Ada). A comment that a reader could interpret as an address is not
+  // accepted as a name.
   const [, address, comment] = /^([^\s<>()"\\,;:]+) \(([^()\\<>@,;:"]*)\)$/.exec(unfolded(from)) ?? []
   const read = readMailbox(address ?? unfolded(from))
   if ('fault' in read) return { fault: `From ${read.fault}.` }
@@ -105,19 +108,21 @@ function senderOf(fields: readonly Field[]): Mailbox | { fault: string } {
 function headerFault(fields: readonly Field[], { allowsUtf8 }: Arrival): string | undefined {
   const seen = new Set<string>()
   for (const { name } of fields) {
-    if (single.has(name) && seen.has(name)) return `The mail has more than one ${name} field.`
+    if (single.has(name) && seen.has(name)) return `The message has more than one ${name} field.`
     seen.add(name)
   }
   if (fields.filter(({ name }) => name === 'received').length >= maxHops) {
-    return `Routing loop detected: the mail has ${maxHops} Received fields.`
+    return `Routing loop detected: the message has ${maxHops} Received fields.`
   }
   const header = Buffer.from(fields.map(({ raw }) => raw).join(), 'latin1')
   if (isAscii(header)) return undefined
   if (!allowsUtf8) {
-    return 'The header is not ASCII: encode it (RFC 2047), or submit the mail with SMTPUTF8 (RFC 6531).'
+    return 'The header is not ASCII: encode it (RFC 2047), or submit the message with SMTPUTF8 (RFC 6531).'
   }
   if (!isUtf8(header)) return 'The header is neither ASCII nor UTF-8.'
-  return wideControls.test(header.toString()) ? 'The mail has a control character in its header.' : undefined
+  return wideControls.test(header.toString())
+    ? 'The message has a control character in its header.'
+    : undefined
 }
 
 function displayFieldsOf(fields: readonly Field[]) {
@@ -172,7 +177,7 @@ const isKept = ({ name, raw }: Field): boolean => {
   if (name === 'received') return true
   if (name === 'bcc' || name === 'sender' || name.startsWith('x-postern-') || isReservedHeader(name))
     return false
-  // Empty ones would prevent that valid ones are added.
+  // Empty fields would prevent valid ones from being added.
   return !(name === 'date' || name === 'message-id') || unfolded({ name, raw }) !== ''
 }
 
@@ -183,9 +188,11 @@ function rewrite({ fields, body }: SplitHeader, from: Mailbox, { host, at }: Arr
   return joinFields([received, ...kept], body)
 }
 
-/** RFC 6409 §8: adds required fields that the sender left out. Deterministic: equal input gives equal bytes. */
+/**
+ * RFC 6409 §8: adds required fields that the sender omitted. Deterministic: equal input produces equal bytes.
+ */
 export function completeMime(mime: Buffer, { messageId, domain, date, ref }: Composition): Buffer {
-  // The mail was checked at acceptance. If it fails here, it must not be sent.
+  // The message was checked at acceptance. If it fails here, it must not be sent.
   const parts = splitMail(mime, storedBounds)
   if ('fault' in parts) throw new Error(`message ${messageId} ${parts.fault}`)
   const has = (wanted: string) => parts.fields.some(({ name }) => name === wanted)
@@ -200,7 +207,7 @@ export function completeMime(mime: Buffer, { messageId, domain, date, ref }: Com
   )
 }
 
-/** Whether the mail requires SMTPUTF8 (RFC 6531). */
+/** Whether the message requires SMTPUTF8 (RFC 6531). */
 export const hasUtf8Header = (mime: Buffer): boolean =>
   !isAscii(mime.subarray(0, headerEnd(mime, storedBounds.bytes)))
 

@@ -1,25 +1,26 @@
-// Trace fields of inbound mail: loop detection, limits, and the fields that are added.
+// Trace fields of inbound mail: loop detection, limits, and the added fields.
 
 import { type Field, headerEnd, unfolded } from './header.ts'
 import { displayText } from './submitted.ts'
 
 /** The size limit of the header. */
 export const inboundHeaderBytes = 256 * 1024
-// RFC 5321 §6.3 suggests at least 100; legitimate mail has less than a third of that.
+// RFC 5321 §6.3 suggests at least 100; legitimate mail has fewer than a third of that.
 const maxHops = 30
 /**
- * A longer run of white space is a line beyond the limit of RFC 5322 §2.1.1, or consists of empty lines. Trimming it by a
- * regular expression takes quadratic time: 50,000 spaces in a signature took mailauth 15 s.
+ * A longer run of white space exceeds the line length limit of RFC 5322 §2.1.1 or consists of empty lines.
+ * Trimming it with a regular expression takes quadratic time: 50,000 spaces in a signature took mailauth 15
+ * s.
  */
 const maxSpaces = 998
-/** Contains the address for which the mail was forwarded. */
+/** Contains the address for which the message was forwarded. */
 const marker = 'x-postern-forwarded'
 
 export type TraceFault = 'loop' | 'nul' | 'header'
 
-/** Why a mail to these addresses (in lower case) is refused, independent of routes. */
+/** The reason why a message to these addresses (in lower case) is rejected, regardless of its routes. */
 export function traceFault(raw: Buffer, recipients: readonly string[]): TraceFault | undefined {
-  // Some MTAs drop NUL: `<CRLF><NUL>.<CRLF>` would end the mail when it is forwarded.
+  // Some MTAs drop NUL: `<CRLF><NUL>.<CRLF>` would then end the message prematurely when it is forwarded.
   if (raw.includes(0)) return 'nul'
   const end = headerEnd(raw, inboundHeaderBytes)
   if (end === undefined || longestSpace(raw.toString('latin1', 0, end)) > maxSpaces) return 'header'
@@ -58,14 +59,14 @@ const fieldsOf = (raw: Buffer): Field[] =>
     }))
 
 export interface Hop {
-  /** The name that the client gave. */
+  /** The name in the client's EHLO or HELO. */
   helo: string
   ip: string
-  /** Our host name. */
+  /** This installation's host name. */
   by: string
   isTls: boolean
   isUtf8: boolean
-  /** Our id of the mail. */
+  /** This installation's id for the message. */
   id: string
   at: Date
 }

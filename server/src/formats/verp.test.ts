@@ -17,7 +17,7 @@ function someToken(): VerpToken {
 }
 
 describe('a return path', () => {
-  test('is read as what it was made of', () => {
+  test('decodes to the values that it was encoded from', () => {
     for (let n = 0; n < 2000; n++) {
       const token = someToken()
       const local = makeVerp(keys, token)
@@ -27,7 +27,7 @@ describe('a return path', () => {
     }
   })
 
-  test('is as RFC 4648 and the words above the code have it', () => {
+  test('follows RFC 4648 and the documented format', () => {
     const token = {
       shard: 0x0102,
       messageId: '00112233-4455-6677-8899-aabbccddeeff',
@@ -35,11 +35,11 @@ describe('a return path', () => {
       attempt: 4,
     }
     const local = makeVerp([Buffer.alloc(32, 1)], token)
-    // Made with `openssl dgst -sha256 -mac HMAC` and `basenc --base32`.
+    // Generated with `openssl dgst -sha256 -mac HMAC` and `basenc --base32`.
     assert.equal(local, 'bounce-aebaaejcgncfkztxrcm2vo6m3xxp6aye2d5holtxls2bwl56')
   })
 
-  test('is read with every key that is still known, and signed with the first', () => {
+  test('is verified with every configured key and signed with the first', () => {
     const [old, now, other] = [octets(32), octets(32), octets(32)]
     const token = someToken()
     const before = makeVerp([old], token)
@@ -48,7 +48,7 @@ describe('a return path', () => {
     assert.equal(readVerp([now, other], before), undefined)
   })
 
-  test('is nothing when a single bit of it was changed', () => {
+  test('is invalid if a single bit is changed', () => {
     const local = makeVerp(keys, someToken())
     for (let at = 7; at < local.length; at++) {
       for (const character of 'abcdefghijklmnopqrstuvwxyz234567') {
@@ -58,7 +58,7 @@ describe('a return path', () => {
     }
   })
 
-  test('counts every attempt after the 255th as that one, and takes no number that has no room', () => {
+  test('counts every attempt after the 255th as the 255th, and rejects numbers that are out of range', () => {
     const token = someToken()
     assert.equal(readVerp(keys, makeVerp(keys, { ...token, attempt: 1000 }))?.attempt, 255)
     assert.throws(() => makeVerp(keys, { ...token, recipientNo: 256 }), RangeError)
@@ -67,7 +67,7 @@ describe('a return path', () => {
   })
 })
 
-test('whatever stands before an @ is a return path or none, quickly', (t) => {
+test('any local part is accepted or rejected quickly', (t) => {
   const count = Number(process.env['POSTERN_TEST_INPUTS'] ?? 50_000)
   const token = someToken()
   const local = makeVerp(keys, token)

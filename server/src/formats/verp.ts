@@ -1,11 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * Return paths that identify the mail (VERP): `bounce-<token>@bounces.customer.example`.
+ * Return paths that identify the message (VERP): `bounce-<token>@bounces.customer.example`.
  *
- * A token is 30 octets in base32 (RFC 4648 §6, lower case): shard (2), message id (16), recipient number (1), attempt
- * (1), and the first 10 octets of an HMAC-SHA-256 over these. Without a key no token can be forged, so a bounce
- * is authenticated by its address. 55 characters: a local part has at most 64 (RFC 5321 §4.5.3.1.1).
+ * A token is 30 octets in base32 (RFC 4648 §6, lower case): shard (2), message id (16), recipient number (1),
+ * attempt (1), and the first 10 octets of an HMAC-SHA-256 over these. Without a key, tokens cannot be forged,
+ * so a bounce is authenticated by its address. The local part has 55 characters, below the maximum of 64 (RFC
+ * 5321 §4.5.3.1.1).
  */
 export interface VerpToken {
   shard: number
@@ -15,7 +16,7 @@ export interface VerpToken {
   attempt: number
 }
 
-/** The first one signs, any of them verifies. */
+/** The first key signs; all keys verify. */
 export type VerpKeys = readonly [Buffer, ...Buffer[]]
 
 const prefix = 'bounce-'
@@ -23,7 +24,7 @@ const [idAt, recipientAt, attemptAt, macAt, length] = [2, 18, 19, 20, 30]
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** The local part. An attempt after the 255th counts as the 255th. */
+/** Returns the local part. An attempt after the 255th counts as the 255th. */
 export function makeVerp([key]: VerpKeys, { shard, messageId, recipientNo, attempt }: VerpToken): string {
   if (!uuid.test(messageId)) throw new RangeError(`"${messageId}" is not a UUID in lower case`)
   const token = Buffer.alloc(length)
@@ -35,13 +36,13 @@ export function makeVerp([key]: VerpKeys, { shard, messageId, recipientNo, attem
   return prefix + base32(token)
 }
 
-/** Undefined when no key matches. Case is ignored, because it may be changed in transit. */
+/** Undefined if no key matches. Case is ignored, because it can change in transit. */
 export function readVerp(keys: VerpKeys, localPart: string): VerpToken | undefined {
   const text = localPart.length > 64 ? '' : localPart.toLowerCase()
   const token = text.startsWith(prefix) ? fromBase32(text.slice(prefix.length)) : undefined
   if (!token) return undefined
   const mac = token.subarray(macAt)
-  // All keys are compared, so that the time reveals nothing.
+  // All keys are compared, so that the timing reveals nothing.
   const matches = keys.map((key) => timingSafeEqual(macOf(key, token), mac))
   if (!matches.includes(true)) return undefined
   const id = token.toString('hex', idAt, recipientAt)
@@ -59,12 +60,13 @@ const macOf = (key: Buffer, token: Buffer): Buffer =>
     .digest()
     .subarray(0, length - macAt)
 
-// Five octets are eight characters, and the token length is a multiple of five octets: no padding is needed.
+// Five octets are eight characters, and the token length is a multiple of five octets, so no padding is
+// needed.
 function base32(octets: Buffer): string {
   let text = ''
   for (let at = 0; at < octets.length; at += 5) {
     const group = octets.readUIntBE(at, 5)
-    // 40 bits: division, because shifts truncate to 32 bits.
+    // 40 bits: uses division, because shifts truncate to 32 bits.
     for (let unit = 32 ** 7; unit >= 1; unit /= 32) text += alphabet[Math.floor(group / unit) % 32]
   }
   return text

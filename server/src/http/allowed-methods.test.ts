@@ -14,13 +14,13 @@ const key = await keyOf(project.id, ['domains:read'])
 const { paths } = (await new Client(api.url, '', '').get('/openapi.json')).body
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-/** The documented paths below a prefix, with their methods. Of projects, domains and the like, none has the id 1. */
+/** The documented paths below a prefix, with their methods. No project, domain or other resource has the id 1. */
 const documented = (prefix: RegExp): { path: string; allow: string[] }[] =>
   Object.entries(paths as Record<string, Record<string, unknown>>)
     .filter(([path]) => prefix.test(path))
     .map(([path, operations]) => {
       const allow = Object.keys(operations).map((method) => method.toUpperCase())
-      // These two take long, and HEAD would do the whole work.
+      // These two operations are slow, and HEAD would do all of their work.
       const hasHead = !/\/audit\/(export|verify)$/.test(path)
       if (allow.includes('GET') && hasHead) allow.push('HEAD')
       return { path: path.replaceAll(/\{\w+\}/g, '1'), allow }
@@ -44,20 +44,20 @@ const as = ({ headers }: Client) => {
   return (method: string, path: string) => client.request(method, path)
 }
 
-describe('an unsupported method of a known path', () => {
-  test('is answered 405 with the supported methods for administrators', () =>
+describe('an unsupported method on a known path', () => {
+  test('returns 405 with the supported methods to administrators', () =>
     assertRefused(/^\/v1\/admin\//, as(admin)))
 
-  test('is answered 405 for members, whether or not the project exists', () =>
+  test('returns 405 to members, whether or not the project exists', () =>
     assertRefused(/^\/v1\/(projects|invitations)/, as(owner)))
 
-  test('is answered 405 for API keys, whatever their scopes', () =>
+  test('returns 405 to API keys, regardless of their scopes', () =>
     assertRefused(/^\/v1\/(messages|suppressions|usage)/, as(key)))
 
-  test('is answered 405 by sign-in, which needs no token', () =>
+  test('returns 405 on the signin plane, which needs no token', () =>
     assertRefused(/^\/v1\/auth\/(?!jwks)/, as(new Client(api.url, 'unused'))))
 
-  test('is answered 401 or 403 first', async () => {
+  test('returns 401 or 403 first', async () => {
     const anyone = as(new Client(api.url, 'garbage'))
     assertProblem(await anyone('PUT', '/v1/admin/projects'), 401, 'unauthenticated')
     assertProblem(await anyone('PUT', '/v1/projects'), 401, 'unauthenticated')
@@ -67,13 +67,13 @@ describe('an unsupported method of a known path', () => {
     assertProblem(await as(key)('PUT', '/v1/admin/projects'), 403, 'api_key_not_allowed')
   })
 
-  test('is refused before its body is read', async () => {
+  test('is rejected before its body is read', async () => {
     const body = { 'content-type': 'text/plain' }
     assertProblem(await admin.request('PUT', '/projects', { x: 1 }, body), 405, 'method_not_allowed')
   })
 })
 
-test('an unknown path is answered 404', async () => {
+test('an unknown path returns 404', async () => {
   assertProblem(await as(admin)('PUT', '/v1/admin/nothing'), 404, 'not_found')
   assertProblem(await as(owner)('PUT', '/v1/nothing'), 404, 'not_found')
 })

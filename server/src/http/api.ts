@@ -13,12 +13,15 @@ import { signInRoutes } from '../signin/routes.ts'
 import { builtConsole, consoleRoutes } from './console-files.ts'
 import { healthzSchema, readyzSchema } from './health-schemas.ts'
 import { registerOpenapi } from './openapi.ts'
-import { heldReadiness, requireReady } from './readiness.ts'
+import { cachedReadiness, requireReady } from './readiness.ts'
 
-/** `postern api`: every plane that speaks HTTP, in one server. */
+/** `postern api`: every HTTP plane in one server. */
 export interface Api {
   app: HttpServer
-  /** From now on not ready, so that a load balancer looks elsewhere; requests are still answered. */
+  /**
+   * Makes readiness checks fail from now on, so that the load balancer uses other processes. Requests are still
+   * served.
+   */
   retire(): void
 }
 
@@ -34,15 +37,15 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   const addressLimit = createRateLimit(config.requestsPerAddress, 'this address')
   registerOpenapi(app, addressLimit)
   app.get('/healthz', { logLevel: 'silent', schema: healthzSchema }, async () => ({ status: 'ok' }))
-  const ready = heldReadiness(() => requireReady(context, { needsJobs: true }))
-  // Counted by itself: a load balancer is answered whatever else comes from its address.
+  const ready = cachedReadiness(() => requireReady(context, { needsJobs: true }))
+  // Counted separately: a load balancer gets a response regardless of how many other requests come from its address.
   const readyLimit = createRateLimit(config.requestsPerAddress, 'this address')
   app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async ({ ip }) => {
     await readyLimit(networkOf(ip))
-    if (retired) throw new PosternError('unavailable', 'This process is stopping.')
+    if (retired) throw new PosternError('unavailable', 'The process is shutting down.')
     return ready()
   })
-  // Without this, a connection kept alive would hold up the stop of the process.
+  // Without this, keep-alive connections would delay the process's shutdown.
   app.addHook('onSend', async (_request, reply) => {
     if (retired) reply.header('connection', 'close')
   })
@@ -95,7 +98,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
   consoleRoutes(app, {
     folder: consoleFolder,
-    // Counted by itself: whoever opens the console has all of their requests left for what it asks.
+    // Counted separately, so that loading the console does not use up the address's API request limit.
     addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
   })
 

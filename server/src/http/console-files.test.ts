@@ -45,7 +45,7 @@ interface Answer {
   text: string
 }
 
-/** The address to the letter, and the body as it is sent; fetch would tidy up the one and unpack the other. */
+/** Requests the exact path and returns the raw body. fetch would normalize the path and decompress the body. */
 function ask(target: string, { method = 'GET', encoding = '', at = url } = {}): Promise<Answer> {
   const { hostname, port } = new URL(at)
   return new Promise((resolve, reject) => {
@@ -66,15 +66,15 @@ function ask(target: string, { method = 'GET', encoding = '', at = url } = {}): 
 const nonceOf = ({ headers }: Answer): string =>
   /'nonce-([^']+)'/.exec(headers['content-security-policy'] ?? '')?.[1] ?? assert.fail('no nonce')
 
-describe('the page of the console', () => {
-  test('is where / and /console lead', async () => {
+describe('the console page', () => {
+  test('is the target of / and /console', async () => {
     for (const from of ['/', '/console']) {
       const { status, headers } = await ask(from)
       assert.deepEqual([status, headers['location']], [302, '/console/'], from)
     }
   })
 
-  test('is at every address of the console’s own, and kept by nobody', async () => {
+  test('is served at every console path, and never cached', async () => {
     for (const address of [
       '/console/',
       '/console/index.html',
@@ -89,13 +89,13 @@ describe('the page of the console', () => {
     }
   })
 
-  test('has a nonce of 128 bits that no other answer has', async () => {
+  test('has a unique nonce of 128 bits in every response', async () => {
     const nonces = await Promise.all(Array.from({ length: 20 }, async () => nonceOf(await ask('/console/'))))
     assert.equal(new Set(nonces).size, nonces.length)
     for (const nonce of nonces) assert.equal(Buffer.from(nonce, 'base64url').length, 16)
   })
 
-  test('may run scripts of this server alone, and nothing that is written into it', async () => {
+  test('allows only scripts from this server, and no inline scripts', async () => {
     const answer = await ask('/console/')
     assert.equal(
       answer.headers['content-security-policy'],
@@ -104,7 +104,7 @@ describe('the page of the console', () => {
     )
   })
 
-  test('has headers that keep it to itself', async () => {
+  test('has security headers', async () => {
     for (const address of ['/console/', '/console/assets/index-C2x.css']) {
       const { headers } = await ask(address)
       assert.equal(headers['x-content-type-options'], 'nosniff')
@@ -117,16 +117,16 @@ describe('the page of the console', () => {
   })
 })
 
-describe('a file of the console', () => {
+describe('a console file', () => {
   const asset = '/console/assets/index-BqzGp0a1.js'
 
-  test('is kept for good where its name has the hash of its content, and for an hour elsewhere', async () => {
+  test('is cached for a year if its name contains a hash, otherwise for an hour', async () => {
     const kept = async (address: string) => (await ask(address)).headers['cache-control']
     assert.equal(await kept(asset), 'public, max-age=31536000, immutable')
     assert.equal(await kept('/console/icon.svg'), 'public, max-age=3600')
   })
 
-  test('has the type that its name tells', async () => {
+  test('has the content type of its extension', async () => {
     const typeOf = async (address: string) => (await ask(address)).headers['content-type']
     assert.equal(await typeOf(asset), 'text/javascript; charset=utf-8')
     assert.equal(await typeOf('/console/assets/index-C2x.css'), 'text/css; charset=utf-8')
@@ -134,7 +134,7 @@ describe('a file of the console', () => {
     assert.equal(await typeOf('/console/assets/inter-D3y.woff2'), 'font/woff2')
   })
 
-  test('is packed as the caller takes it, the better way first', async () => {
+  test('is compressed with the best encoding that the client accepts', async () => {
     const cases = [
       ['', undefined],
       ['identity', undefined],
@@ -155,20 +155,20 @@ describe('a file of the console', () => {
     }
   })
 
-  test('is sent as it is where packing would not make it smaller', async () => {
+  test('is not compressed if that would not make it smaller', async () => {
     const { headers, body } = await ask('/console/assets/inter-D3y.woff2', { encoding: 'gzip, br' })
     assert.equal(headers['content-encoding'], undefined)
     assert.deepEqual(body, font)
   })
 
-  test('that was never built is not found, and is no page', async () => {
+  test('that does not exist returns 404 instead of the console page', async () => {
     const { status, headers, text } = await ask('/console/assets/index-old.js')
     assert.equal(status, 404)
     assert.equal(headers['cache-control'], 'no-store')
     assert.equal(JSON.parse(text).error, 'not_found')
   })
 
-  test('is one of the console: no spelling leads out of its folder', async () => {
+  test('cannot be outside the console directory, however the path is encoded', async () => {
     const spellings = [
       '../secret.txt',
       '..%2fsecret.txt',
@@ -187,7 +187,7 @@ describe('a file of the console', () => {
   })
 })
 
-test('HEAD tells what GET would, without the body', async () => {
+test('HEAD returns the headers of GET without the body', async () => {
   for (const [address, length] of [
     ['/console/assets/index-BqzGp0a1.js', script.length],
     ['/console/', (await ask('/console/')).body.length],
@@ -197,14 +197,14 @@ test('HEAD tells what GET would, without the body', async () => {
   }
 })
 
-test('an API whose console is not built says how to build it', async () => {
+test('an API without a built console explains how to build it', async () => {
   const at = await serve(path.join(home, 'nowhere'))
   const { status, text } = await ask('/console/projects', { at })
   assert.equal(status, 404)
   assert.match(JSON.parse(text).message, /`npm run build`/)
 })
 
-test('an address asks for so many files a minute', async () => {
+test('requests for files are limited per minute per address', async () => {
   const at = await serve(folder, 3)
   const statuses: number[] = []
   for (let nth = 0; nth < 4; nth++) statuses.push((await ask('/console/', { at })).status)

@@ -9,13 +9,13 @@ import type { HttpServer } from '../platform/http/server.ts'
 import { packageFile } from '../platform/package-files.ts'
 
 /**
- * `/console`: the administrators' console, as Vite built it. It is a page and its files and no more: whatever it shows,
- * it asks of the public interface, so there is nothing here to guard.
+ * `/console`: the administrators' console, as built by Vite. It consists of static files only. All data comes from
+ * the public API, so the files need no authentication.
  *
- * The files are read once, at the start: what a request names is looked up in memory and never in a file system.
+ * The files are read once, at startup: request paths are looked up in memory and never in the file system.
  */
 export interface ConsoleDeps {
-  /** Need not be there: an API without a console is a whole one. */
+  /** May be missing: the API also works without a console. */
   folder: string
   addressLimit: RateLimit
 }
@@ -33,7 +33,7 @@ export function consoleRoutes(app: HttpServer, { folder, addressLimit }: Console
   app.get('/', options, toConsole)
   app.get('/console', options, toConsole)
   app.get<{ Params: { '*': string } }>('/console/*', options, async (request, reply) => {
-    if (!built) throw new PosternError('not_found', 'The console is not built here: run `npm run build`.')
+    if (!built) throw new PosternError('not_found', 'The console is not built. Run `npm run build`.')
     reply.headers(headers)
     const name = request.params['*']
     const file = built.files.get(name)
@@ -41,14 +41,14 @@ export function consoleRoutes(app: HttpServer, { folder, addressLimit }: Console
       reply.type(file.type).header('cache-control', file.cacheControl)
       return file.isText ? sendCompressed(request, reply, file) : reply.send(file.plain)
     }
-    // A page in its place would be run as a script, and kept for a year.
-    if (name.startsWith(hashed)) throw new PosternError('not_found', 'The console has no such file.')
-    // Any other address is one of the console's own.
+    // If the page were returned for a missing file, it would be executed as a script and cached for a year.
+    if (name.startsWith(hashed)) throw new PosternError('not_found', 'There is no such file in the console.')
+    // Any other path is a page of the console.
     return sendPage(reply, built.page)
   })
 }
 
-/** The page takes styles under a word that is new in every answer, and scripts from this server alone. */
+/** Styles need a nonce that is unique to each response. Scripts are allowed only from this server. */
 function sendPage(reply: FastifyReply, page: string[]): FastifyReply {
   const nonce = randomBytes(16).toString('base64url')
   return reply
@@ -70,7 +70,8 @@ const policy = (nonce: string): string =>
     "frame-ancestors 'none'",
   ].join('; ')
 
-// Besides what every answer has. The console needs none of what is closed here; it copies, which stays open.
+// Added to the headers that every response has. Disables browser features that the console does not use; it does use
+// the clipboard.
 const closed = ['camera', 'display-capture', 'geolocation', 'microphone', 'midi', 'payment', 'serial', 'usb']
 const headers = {
   'cross-origin-opener-policy': 'same-origin',
@@ -79,7 +80,7 @@ const headers = {
 }
 
 interface Built {
-  /** Cut where the nonce goes. */
+  /** The page, split at the nonce placeholders. */
   page: string[]
   files: Map<string, BuiltFile>
 }
@@ -90,9 +91,9 @@ interface BuiltFile extends Compressed {
   cacheControl: string
 }
 
-/** Vite writes it wherever a nonce is wanted (`html.cspNonce`). */
+/** Vite writes this placeholder wherever a nonce is needed (`html.cspNonce`). */
 const nonceMark = '__CSP_NONCE__'
-/** What lies there has the hash of its content in its name, and so never changes. */
+/** Names of these files contain a hash of their content, so the files never change. */
 const hashed = 'assets/'
 
 const types: Record<string, { type: string; isText: boolean }> = {
@@ -117,7 +118,7 @@ function readBuilt(folder: string): Built | undefined {
     ]),
   )
   const page = files.get('index.html')
-  // It is never sent as it is.
+  // Never sent without a nonce.
   files.delete('index.html')
   return page && { page: page.plain.toString().split(nonceMark), files }
 }

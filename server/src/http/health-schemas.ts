@@ -8,18 +8,18 @@ const status = (word: string) => ({
 export const healthzSchema = {
   operationId: 'health.live',
   tags: ['health'],
-  summary: 'Whether the process lives',
-  description: 'Checks the process only. Restart a process that does not answer.',
+  summary: 'Check that the process is running',
+  description: 'Checks only that the process responds. Restart a process that does not respond.',
   security: [],
-  response: { 200: { description: 'It lives.', ...status('ok') } },
+  response: { 200: { description: 'The process is running.', ...status('ok') } },
 }
 
 export const readyzSchema = {
   operationId: 'health.ready',
   tags: ['health'],
-  summary: 'Whether the process can do its work',
+  summary: 'Check that the process is ready',
   description:
-    'The database answers, no migration is missing, and the process is not about to stop. Send requests to processes that say so. An answer is kept for a second.',
+    'A process is ready if the database responds, all migrations are applied, and the process is not shutting down. Send requests only to ready processes. The result is cached for one second.',
   security: [],
   response: {
     200: {
@@ -31,7 +31,7 @@ export const readyzSchema = {
             replica: Type.Optional(
               Type.Literal('stale', {
                 description:
-                  'Only in a cell, and only if its copy of control is too old: new mail of the cell is refused, and its queue waits. Inbound mail goes on.',
+                  'Returned only by a cell whose replica of the control data is too old. The cell then rejects new mail and pauses its queue, but still receives inbound mail.',
               }),
             ),
           }),
@@ -39,11 +39,12 @@ export const readyzSchema = {
       },
     },
     429: {
-      description: '`rate_limited`: too many requests from this address; Retry-After says when to try again.',
+      description:
+        '`rate_limited`: too many requests from this address. Try again after the time in `Retry-After`.',
       content: { 'application/json': { schema: Problem } },
     },
     503: {
-      description: '`unavailable`: the message says why.',
+      description: '`unavailable`: the process is not ready. The message states the reason.',
       content: { 'application/json': { schema: Problem } },
     },
   },

@@ -3,23 +3,23 @@ import { isDeepStrictEqual } from 'node:util'
 /**
  * A schema with a `title` is described once, under `components.schemas`, and referred to wherever it occurs.
  *
- * The schemas arrive here written out in full, because Fastify checks requests against them as they are.
+ * The schemas arrive here in full, because Fastify validates requests against them.
  */
 export type Schema = { [keyword: string]: unknown }
 
-// JSON Schema 2020-12: where a schema holds other schemas, and in which form. Everything else is data, such
-// as an example that happens to have a member called `title`.
+// JSON Schema 2020-12: the keywords that contain other schemas, and the form in which they do. Everything else is
+// data, such as an example that happens to have a member named `title`.
 const single = ['items', 'additionalProperties', 'contains', 'propertyNames', 'not', 'if', 'then', 'else']
 const listed = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const mapped = ['properties', 'patternProperties', '$defs']
 
-// @fastify/swagger moves these from a schema to the parameter or body it describes, where there is one.
+// @fastify/swagger moves these from a schema to its parameter or body, if there is one.
 const movable = ['description', 'examples']
 
 export class NamedSchemas {
   readonly #byTitle = new Map<string, Schema>()
 
-  /** The schema with a reference in the place of every titled one. */
+  /** The schema with every titled schema replaced by a reference. */
   refer(schema: Schema): Schema {
     const inner = eachInner(schema, (child) => this.refer(child))
     const { title } = inner

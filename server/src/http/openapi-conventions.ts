@@ -1,87 +1,89 @@
 import { errorCodes } from '../platform/errors.ts'
 import { statusOf } from '../platform/http/problem.ts'
 
-/** What holds for every operation, told once, at the head of the OpenAPI document. */
-export const conventions = `Postern sends email for many projects at once. This is its HTTP interface: how people sign in, how
-customers work in their projects, and how administrators run the projects, members, domains, endpoints, routes, API
-keys, plans and users of their installation.
+/** Conventions of all operations: the description at the top of the OpenAPI document. */
+export const conventions = `Postern sends email for many projects. This is the reference for its HTTP API: sign-in, the customer API for a single
+project, and the administrative API for all of the installation's projects, plans and users.
 
-## Who is calling
+## Authentication
 
-Everything under \`/v1/admin\` takes an access token: \`Authorization: Bearer <token>\`. It is drawn from a
-session at \`POST /v1/auth/token\`, or issued by an OpenID Connect provider that the operator has configured,
-and it says who you are. What you may do is looked up on every request: a demoted or disabled administrator is
-refused at the next call. A project's API key never opens the administrative interface.
+Requests to \`/v1/admin\` require an access token: \`Authorization: Bearer <token>\`. Tokens are issued for a session by
+\`POST /v1/auth/token\`, or by an OpenID Connect provider configured by the operator. A token identifies the user.
+Permissions are checked on every request: if an administrator is demoted or disabled, their next request is rejected.
+Project API keys are not accepted.
 
-Without a valid token the response is 401, and for a user who is not an administrator 403, whatever the request is: only
-administrators learn what exists.
+A request without a valid token returns 401. A request from a user who is not an administrator returns 403, whether or
+not the resource exists.
 
-Everything else under \`/v1\` is the customers', for the members of a project with an access token and for programs
-with an API key of the project, sent as a bearer token as well. What a member may do follows from the role
-(\`insufficient_role\`), what a key may do from its scopes (\`insufficient_scope\`). A project that you are not in does
-not exist for you: 404.
+All other operations under \`/v1\`, except \`/v1/auth\`, are for customers. Project members use an access token, and
+applications use a project API key, which is also sent as a bearer token. A member's role determines what the member can
+do (\`insufficient_role\`), and an API key's scopes determine what the key can do (\`insufficient_scope\`). A request for a
+project that you are not a member of returns 404.
 
-Only \`/v1/auth\` uses a cookie, which stands for the session.
+Only \`/v1/auth\` uses a cookie, which identifies the session.
 
 ## Requests
 
-- Bodies are JSON, sent as \`Content-Type: application/json\`; an administrator's DELETE has one as well. Types are exact
-  (\`"1"\` is not \`1\`), and a field or query parameter that is not listed is refused, never ignored.
+- Request bodies are JSON, sent with \`Content-Type: application/json\`. Administrative DELETE requests also have a body.
+  Types are strict (\`"1"\` is not \`1\`), and unknown fields and query parameters are rejected.
 - Identifiers in paths are plain decimal numbers.
-- Timestamps are RFC 3339 in UTC with milliseconds, such as \`2026-11-14T09:30:00.000Z\`. Only
-  an export of the audit has microseconds, because its hashes cover them.
-- What has no value is \`null\`; no field is ever left out of an answer.
+- Timestamps are RFC 3339 in UTC with milliseconds, such as \`2026-11-14T09:30:00.000Z\`. Only audit log exports use
+  microseconds, because the hashes cover them.
+- Responses always contain every field. A field without a value is \`null\`.
 
 ## Errors
 
-Every failure has a body of exactly two fields: \`error\`, a code for programs that never changes its meaning,
-and \`message\`, a sentence for a person that says what was wrong and what to do.
+Every error response has a body with exactly two fields: \`error\`, a machine-readable code whose meaning never changes,
+and \`message\`, a human-readable sentence that explains the problem and how to fix it.
 
 | status | \`error\` |
 |---|---|
 ${codesByStatus()}
 
-429 and 503, and 409 \`request_in_progress\`, may come with \`Retry-After\`, in seconds. A path answers a method that it does not support with 405 and lists the supported methods in \`Allow\`. Any operation may answer 413 (the body is larger than 64 KiB, or 1 MiB for \`domains.edit\`), 415
-(the body is not JSON in UTF-8, or is compressed) or 503 (try again later); these are not listed again with each operation.
+Responses with status 429, 503 or 409 (\`request_in_progress\`) can have a \`Retry-After\` header, in seconds. If a path does
+not support the method, the response is 405, with the supported methods in the \`Allow\` header. Every operation can return
+413 (the body is larger than 64 KiB, or 1 MiB for \`domains.edit\`), 415 (the body is not JSON in UTF-8, or is compressed)
+and 503 (try again later). These statuses are not listed for each operation.
 
-Every response carries \`X-Request-Id\`, which identifies the request in the log and in the audit log. Responses to
-authenticated requests carry \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (seconds) of the caller's
-limit per minute, as counted by the process that answered.
+Every response has an \`X-Request-Id\`, which identifies the request in the server log and in the audit log. Responses to
+authenticated requests have \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (in seconds), which describe
+the caller's per-minute limit as counted by the process that handled the request.
 
 ## Versions
 
-An answer with one resource carries an \`ETag\`. It changes when the resource's configuration is changed, and
-only then. Send it as \`If-Match\` with a change to be refused with 412 \`stale_resource\` if it has changed since. Without \`If-Match\` the change is made in any case. A change that changes nothing (an edit of a domain is never one) is answered with
-200 and moves nothing.
+A response that contains a single resource has an \`ETag\`, which changes only when the resource's configuration changes.
+Send the \`ETag\` as \`If-Match\` with a mutation: if the resource has changed since, the response is 412 \`stale_resource\`.
+Without \`If-Match\`, the mutation is always applied. A mutation that changes no field returns 200 and does not change the
+version; editing a domain always counts as a change.
 
-## Repeating a request
+## Idempotency
 
-Every mutation (POST, PATCH, PUT and DELETE) takes an \`Idempotency-Key\` of your choice. The service stores it for 24
-hours, for you and this operation. The same request with the same key returns the first response and has no second
-effect. Another request with the key gets 422 \`idempotency_key_reused\`; while the first one is still running, 409 \`request_in_progress\`. Only
-successes are stored. A secret is returned once: a repeated request gets 409
-\`secret_already_revealed\` and the \`Location\` of what was made.
+Every mutation (POST, PATCH, PUT and DELETE) accepts an \`Idempotency-Key\` of your choice. The service stores the key for
+24 hours, per caller and operation. Repeating a request with the same key returns the first response and has no further
+effect. A different request with the same key returns 422 \`idempotency_key_reused\`. While the first request is still in
+progress, the response is 409 \`request_in_progress\`. Only successful responses are stored. A secret is returned only
+once: a repeated request returns 409 \`secret_already_revealed\` and the \`Location\` of the created resource.
 
 ## Preview
 
-Every administrative mutation takes \`?dry_run=true\`. The operation then runs in a transaction that is rolled back, and
+Every administrative mutation accepts \`?dry_run=true\`. The operation then runs in a transaction that is rolled back, and
 the response is 200 with a \`Preview\`: the changes field by field, their effects, and warnings. Nothing is stored or sent,
-and no secret is revealed. For an operation whose success is 200, the extension \`x-dry-run-response\` documents this
-response.
+and no secret is revealed. For operations that return 200 on success, the extension \`x-dry-run-response\` documents the
+preview response.
 
 ## Reasons
 
-Every administrative mutation takes a \`reason\`, which is kept in the audit for ever. It is required for
-deletions and rotations, for every edit of a user, for locking or unlocking a project, changing its reputation or
-its owner, for overriding what a customer has bought, and for going past a customer's limit; without it, the answer is 422 \`reason_required\` (or
-\`limit_exceeded\`).
+Every administrative mutation accepts a \`reason\`, which is stored permanently in the audit log. A reason is required for
+deletions and rotations, for editing a user, for locking or unlocking a project, for changing its reputation or its
+owner, for overriding its plan or subscription, and for exceeding a customer's limit. If it is missing, the response is
+422 \`reason_required\` (or \`limit_exceeded\`).
 
-## Lists
+## Pagination
 
-Lists take \`limit\` (1 to 200, otherwise 50) and \`cursor\`, and answer with \`data\` and \`next_cursor\`: send that
-as \`cursor\` to get the next page; on the last page it is \`null\`. A list that can be narrowed looks at a bounded
-number of rows for a page. Where what is asked for is rare, a page may be short, or empty, and yet not be the last: go
-on until \`next_cursor\` is \`null\`. A cursor belongs to the \`sort\` under which it was given.
+Lists accept \`limit\` (1 to 200, default 50) and \`cursor\`, and return \`data\` and \`next_cursor\`. Send \`next_cursor\` as
+\`cursor\` to get the next page; \`next_cursor\` is \`null\` on the last page. A filtered list scans a limited number of rows
+per page. If matches are rare, a page that is not the last can be short or empty: continue until \`next_cursor\` is \`null\`.
+A cursor is valid only with the \`sort\` that it was returned for.
 `
 
 function codesByStatus(): string {
@@ -100,108 +102,108 @@ interface Tag {
   description: string
 }
 
-/** In the order of the reference. A tag is what an operation's id begins with. */
+/** In the order of the reference. A tag is the first part of an operation id. */
 const ownTags: Tag[] = [
   {
     name: 'auth',
-    'x-displayName': 'Signing in',
+    'x-displayName': 'Authentication',
     description:
-      'Email, password and a second factor open a session, which is a cookie; access tokens are drawn from it.',
+      'Signing in with an email address, a password and, if set up, a second factor starts a session (a cookie). Access tokens are issued for the session.',
   },
   {
     name: 'search',
     'x-displayName': 'Search',
-    description: 'From a few letters to a project, a domain, an address or a person.',
+    description: 'Search for projects, domains, addresses and users.',
   },
   {
     name: 'projects',
     'x-displayName': 'Projects',
-    description: 'What a customer owns: everything else belongs to a project.',
+    description: "The installation's tenants. Every other customer resource belongs to a project.",
   },
   {
     name: 'plans',
     'x-displayName': 'Plans',
-    description: 'What projects are sold: their limits and the price.',
+    description: 'Limits and prices for projects.',
   },
   {
     name: 'domains',
     'x-displayName': 'Domains',
-    description: 'The mail domains a project sends from, and the DNS records that prove and protect them.',
+    description: "A project's mail domains, and the DNS records that verify and protect them.",
   },
   {
     name: 'endpoints',
     'x-displayName': 'Endpoints',
-    description: 'HTTPS receivers of a project, for events and for inbound mail.',
+    description: "HTTPS receivers for a project's events and inbound mail.",
   },
   {
     name: 'routing',
     'x-displayName': 'Routing',
-    description: 'What happens to inbound mail, by address or, as a catch-all, by domain.',
+    description: 'Rules for inbound mail, by address or, as a catch-all, by domain.',
   },
   {
     name: 'members',
     'x-displayName': 'Members',
-    description: 'The people of a project and their roles in it.',
+    description: "A project's members and their roles.",
   },
   {
     name: 'invitations',
     'x-displayName': 'Invitations',
-    description: 'How an invited person becomes a member.',
+    description: 'Invitations to projects.',
   },
   {
     name: 'api-keys',
     'x-displayName': 'API keys',
-    description: "A project's credentials for programs.",
+    description: "Credentials for a project's applications.",
   },
   {
     name: 'messages',
     'x-displayName': 'Messages',
-    description: 'Mail that a project has sent, and what became of it.',
+    description: "A project's messages, with their recipients and events.",
   },
   {
     name: 'queue',
     'x-displayName': 'Queue',
-    description: 'Mail of a project that waits to be sent.',
+    description: "A project's queue of outgoing mail.",
   },
   {
     name: 'usage',
     'x-displayName': 'Usage',
-    description: 'How much a project has sent, against what its plan allows.',
+    description: "A project's usage and limits.",
   },
   {
     name: 'suppressions',
     'x-displayName': 'Suppressions',
-    description: 'Addresses to which a project sends nothing any more.',
+    description: 'Addresses to which a project cannot send.',
   },
   {
     name: 'activity',
     'x-displayName': 'Activity',
-    description: 'What members and API keys have changed in a project.',
+    description: 'Changes made by members and API keys.',
   },
   {
     name: 'users',
     'x-displayName': 'Users',
-    description: 'The people who can sign in, and their role in the service.',
+    description: 'User accounts and their roles in the service.',
   },
   {
     name: 'audit',
     'x-displayName': 'Audit',
     description:
-      'Who did what and why: one row for every administrative change, in chains that show tampering.',
+      'Who changed what and why: one entry for every administrative change, in tamper-evident hash chains.',
   },
   {
     name: 'denials',
     'x-displayName': 'Denials',
-    description: 'What signed-in users tried and were refused.',
+    description: 'Denied requests from signed-in users.',
   },
   {
     name: 'health',
     'x-displayName': 'Health',
-    description: 'For load balancers and supervisors.',
+    description: 'Health checks for load balancers and process supervisors.',
   },
 ]
 
-/** The customers' operations are about the same nouns, and stand behind the administrators'. */
+/** Customer operations have the same nouns and come after the administrative ones. */
 export const tags: Tag[] = [
   ...ownTags,
   ...ownTags.map((tag) => ({

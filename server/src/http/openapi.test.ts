@@ -13,7 +13,7 @@ import { openapiDocument, registerOpenapi } from './openapi.ts'
 const committed = await readFile(new URL('../../../openapi/postern.v1.json', import.meta.url), 'utf8')
 const api = await startApi(await testDatabase(), { POSTERN_PUBLIC_URL: 'https://mail.example.com' })
 
-/** What the document says of routes made for the test. */
+/** The document for routes that the test defines. */
 async function documentOf(makeRoutes: (app: HttpServer) => void) {
   const app = createHttpServer({ log: createLogger('error'), trustedProxies: [], isHttps: false })
   registerOpenapi(app, async () => ({ limit: 1, remaining: 0, resetSeconds: 1 }))
@@ -31,14 +31,14 @@ const answering = (schema: object) => ({
 })
 
 describe('the OpenAPI document', () => {
-  test('is served as it is committed, whatever the configuration', async () => {
+  test('matches the committed file, regardless of the configuration', async () => {
     const response = await fetch(`${api.url}/openapi.json`)
     assert.equal(response.status, 200)
     assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
     assert.equal(await response.text(), committed)
   })
 
-  test('lists every error code beside its status', () => {
+  test('lists every error code next to its status', () => {
     const { info } = JSON.parse(committed)
     for (const code of errorCodes) {
       const row = new RegExp(`^\\| ${statusOf[code]} \\|.*\`${code}\``, 'm')
@@ -46,7 +46,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('shows operations alone: no refusals, no HEAD, no pages', () => {
+  test('contains only operations: no fallback routes, no HEAD, no pages', () => {
     const { paths } = JSON.parse(committed)
     const methods = Object.values(paths as object).flatMap((path) => Object.keys(path))
     assert.deepEqual(
@@ -56,7 +56,7 @@ describe('the OpenAPI document', () => {
     for (const path of Object.keys(paths)) assert.match(path, /^\/(v1\/[^*]+|healthz|readyz)$/)
   })
 
-  test('shows the body that an operation documents in place of the one it checks', async () => {
+  test('shows the documented body of an operation instead of the validated one', async () => {
     const Checked = Type.Object({ reason: Type.Optional(Type.String()) })
     const Documented = Type.Object({ reason: Type.String() })
     const { paths } = await documentOf((app) => {
@@ -66,7 +66,7 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(schema?.['required'], ['reason'])
   })
 
-  test('keeps null, constants and several examples as the schemas have them', async () => {
+  test('keeps null, constants and multiple examples from the schemas', async () => {
     const schema = Type.Object({
       note: Type.Union([Type.String(), Type.Null()], { examples: ['Yes', null] }),
       kind: Type.Literal('note'),
@@ -82,7 +82,7 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('describes a schema with a title once, and refers to it everywhere', async () => {
+  test('describes a schema with a title once, and references it everywhere', async () => {
     const Plan = Type.Object({ title: Type.String() }, { title: 'Plan', examples: [{ title: 'Small' }] })
     const Project = Type.Object(
       { plan: Plan, next: Type.Union([Plan, Type.Null()]) },
@@ -120,7 +120,7 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('is not made when one title stands for two schemas', async () => {
+  test('is not generated if two schemas have the same title', async () => {
     await assert.rejects(
       documentOf((app) => {
         app.get('/one', answering(Type.Object({ a: Type.String() }, { title: 'Thing' })), () => null)
@@ -132,7 +132,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('/docs', () => {
-  test('is a page whose scripts come from this server alone', async () => {
+  test('is a page that loads scripts only from this server', async () => {
     const response = await fetch(`${api.url}/docs`)
     assert.equal(response.status, 200)
     assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
@@ -155,7 +155,7 @@ describe('/docs', () => {
     }
   })
 
-  test('has its script for those who take gzip and those who do not', async () => {
+  test('serves its script with and without gzip', async () => {
     const bodies = ['gzip', 'identity'].map(async (encoding) => {
       const response = await fetch(`${api.url}/docs/scalar.js`, { headers: { 'accept-encoding': encoding } })
       assert.equal(response.status, 200)

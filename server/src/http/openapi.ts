@@ -6,10 +6,10 @@ import { conventions, tags } from './openapi-conventions.ts'
 import { referenceRoutes } from './reference.ts'
 
 /**
- * The OpenAPI document, made from the schemas that requests are checked against: what it says is what holds.
+ * The OpenAPI document, generated from the schemas that validate requests, so it always matches the behaviour.
  *
- * openapi/postern.v1.json is this document, committed; `npm run generate` writes it. It knows nothing of the
- * configuration, so every installation serves the same one.
+ * openapi/postern.v1.json is the committed document; `npm run generate` writes it. It does not depend on the
+ * configuration, so every installation serves the same document.
  */
 export interface OpenapiDocument {
   openapi: string
@@ -37,11 +37,11 @@ export interface Operation {
 type Content = Record<string, { schema: Schema | undefined }>
 
 /**
- * The document, at /openapi.json and for people at /docs. To be called before the routes are made: only what is
- * made afterwards is in the document.
+ * Serves the document at /openapi.json, and in readable form at /docs. Must be called before the routes are
+ * registered: only routes registered afterwards are in the document.
  */
 export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void {
-  // Called and not registered: a registered plugin runs when the server starts, too late to see our routes.
+  // Called directly and not registered: a registered plugin runs when the server starts, too late to see the routes.
   swagger(
     app,
     {
@@ -54,17 +54,17 @@ export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void 
           description: conventions,
           license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         },
-        servers: [{ url: '/', description: 'The server that this document comes from.' }],
+        servers: [{ url: '/', description: 'This server.' }],
         components: { securitySchemes },
       },
-      // OpenAPI 3.1 knows `const`.
+      // OpenAPI 3.1 supports `const`.
       convertConstToEnum: false,
       transform: ({ schema, url, route }) => ({
         url,
         schema: {
           ...schema,
           ...(route.config?.documentedBody ? { body: route.config.documentedBody } : {}),
-          // What answers every method alike is a refusal of what does not exist, and no operation.
+          // A route for all methods is a fallback for unknown paths, not an operation.
           ...(Array.isArray(route.method) ? { hide: true } : {}),
         },
       }),
@@ -78,7 +78,7 @@ export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void 
   referenceRoutes(app, () => openapiText(app), addressLimit)
 }
 
-/** Once the server is ready. */
+/** Called once the server is ready. */
 export const openapiDocument = (app: HttpServer): OpenapiDocument =>
   app.swagger() as unknown as OpenapiDocument
 
@@ -90,21 +90,21 @@ const securitySchemes = {
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description:
-      'An access token, drawn from a session at `POST /v1/auth/token` (it lives ten minutes) or issued by an OpenID Connect provider that the operator has configured.',
+      'An access token, issued by `POST /v1/auth/token` (valid for ten minutes) or by an OpenID Connect provider configured by the operator.',
   },
   apiKey: {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'pk_live_… or pk_test_…',
     description:
-      'An API key of a project, sent as a bearer token. Its scopes define what it may do. It is never accepted by the administrative interface.',
+      'A project API key, sent as a bearer token. Its scopes determine what it can do. Administrative operations do not accept API keys.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: '__Secure-postern.session_token',
     description:
-      'The session, as signing in sets it. Where the service is reached without TLS, as on a developer’s machine, the name has no `__Secure-` in front.',
+      'The session cookie, set when you sign in. Without TLS, for example in development, the cookie name has no `__Secure-` prefix.',
   },
 } as const
 
@@ -122,11 +122,11 @@ function finish({ openapi, info, servers, paths, components }: OpenapiDocument):
     paths: finishedPaths,
     components: { ...components, schemas: named.all() },
   }
-  // As whoever fetches it will see it: without the members that are undefined.
+  // The document as served, without undefined members.
   return JSON.parse(JSON.stringify(document))
 }
 
-/** Its schemas named, and its members in an order that does not depend on who wrote it. */
+/** The document with named schemas, and with its members in an order that does not depend on the source. */
 function finishOperation(operation: Operation, named: NamedSchemas): Operation {
   const { operationId, tags, summary, description, security, parameters, requestBody, responses, ...rest } =
     operation
@@ -159,7 +159,7 @@ function finishOperation(operation: Operation, named: NamedSchemas): Operation {
 
 const places = ['path', 'query', 'header']
 
-/** Fastify knows headers in lower case; `If-Match` is easier to read. */
+/** Fastify lists headers in lower case; `If-Match` is easier to read. */
 const asHeader = (name: string): string => name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())
 
 const mapValues = <From, To>(record: Record<string, From>, change: (value: From) => To): Record<string, To> =>

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApi } from '../testing/harness/api.ts'
 import { testDatabase } from '../testing/harness/database.ts'
-import { heldReadiness } from './readiness.ts'
+import { cachedReadiness } from './readiness.ts'
 
-/** What anybody may ask for without a credential. */
+/** Requests without credentials. */
 const atMost = 5
 const database = await testDatabase()
 const start = () => startApi(database, { POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: String(atMost) })
@@ -23,14 +23,14 @@ async function statusesOf(url: string, requests: number): Promise<number[]> {
   return statuses
 }
 
-describe('a limit for each address', () => {
+describe('the limit per address', () => {
   for (const [path, usual] of [
     ['/v1/auth/jwks.json', 200],
     ['/v1/auth/session', 401],
     ['/v1/auth/sessions', 401],
     ['/readyz', 200],
   ] as const) {
-    test(`holds for ${path}`, async () => {
+    test(`applies to ${path}`, async () => {
       const { url } = await start()
       assert.deepEqual(await statusesOf(`${url}${path}`, atMost + 2), [
         ...Array.from({ length: atMost }, () => usual),
@@ -39,7 +39,7 @@ describe('a limit for each address', () => {
     })
   }
 
-  test('of /readyz is not used up by other requests from the address of a load balancer', async () => {
+  test('for /readyz is separate from the limit for other requests from the same address', async () => {
     const { url } = await start()
     assert.equal((await statusesOf(`${url}/v1/auth/jwks.json`, atMost + 1)).at(-1), 429)
     assert.deepEqual(await statusesOf(`${url}/readyz`, 1), [200])
@@ -47,10 +47,10 @@ describe('a limit for each address', () => {
 })
 
 describe('readiness', () => {
-  test('is asked for once in a second, however many want to know', async () => {
+  test('is checked once per second, regardless of the number of requests', async () => {
     let [asked, now] = [0, 0]
     let release = (): void => {}
-    const ready = heldReadiness(
+    const ready = cachedReadiness(
       () => {
         asked++
         return new Promise<void>((resolve) => {
@@ -62,7 +62,7 @@ describe('readiness', () => {
     const many = Array.from({ length: 100 }, ready)
     now = 60_000
     many.push(ready())
-    assert.equal(asked, 1, 'also while the database does not answer')
+    assert.equal(asked, 1, 'also while the database does not respond')
     release()
     await Promise.all(many)
     now += 999
@@ -75,10 +75,10 @@ describe('readiness', () => {
     await next
   })
 
-  test('that fails fails for all who ask, and is asked for again', async () => {
+  test('returns a failure to all waiting requests, and is checked again', async () => {
     let now = 0
     let fails = true
-    const ready = heldReadiness(
+    const ready = cachedReadiness(
       async () => {
         if (fails) throw new Error('away')
       },

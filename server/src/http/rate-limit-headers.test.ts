@@ -18,7 +18,7 @@ const at = (url: string, { headers }: Client, base: string): Client =>
 const limitOf = ({ headers }: Answer) =>
   ['limit', 'remaining', 'reset'].map((name) => headers.get(`ratelimit-${name}`))
 
-describe('the rate limit of a caller', () => {
+describe("a caller's rate limit", () => {
   for (const [who, client] of [
     ['a member', at(api.url, owner, '/v1')],
     ['an administrator', at(api.url, admin, '/v1/admin')],
@@ -52,7 +52,7 @@ describe('the rate limit of a caller', () => {
   })
 })
 
-test('a request without credentials is told which ones the path accepts', async () => {
+test('the response to a request without credentials says which ones the path accepts', async () => {
   const message = async (path: string) => {
     const answer = await fetch(`${api.url}/v1${path}`)
     return ((await answer.json()) as { message: string }).message

@@ -2,62 +2,67 @@ import type { Context } from '../context/context.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
 import { PosternError } from '../platform/errors.ts'
 
-/** `replica` is there where sending from the cell of this process is paused. */
+/** `replica` is set if sending is paused in this process's cell. */
 export interface Readiness {
   status: 'ready'
   replica?: 'stale'
 }
 
 /**
- * Whether a process can do its work: rejects with a sentence that says why not.
+ * Checks whether the process can do its work. If not, rejects with an error that says why.
  *
- * A copy of control that is too old is told, and does not make a process unready: inbound mail and reports must go on, and
- * when control is away every cell is in this state, so that a load balancer would have nobody left to send to.
+ * An outdated replica of control is reported but does not make a process unready: inbound mail and reports must still
+ * be received, and if control is down, every cell is in this state. The load balancer would then have no process
+ * left.
  */
 export async function requireReady(
   { config, db, home, replicas, log, jobs }: Context,
   { needsJobs }: { needsJobs: boolean },
 ): Promise<Readiness> {
-  // At home in a cell, mail is taken whether control answers or not.
+  // In a cell, mail is accepted even if control does not respond.
   const pending = await (home?.admin ?? db.admin).read(pendingMigrations).catch((error: unknown) => {
-    log.error({ err: error }, 'not ready: the database cannot be used')
+    log.error({ err: error }, 'not ready: the database is unavailable')
     throw new PosternError(
       'unavailable',
-      'The database cannot be used: is it up, and was `postern migrate` run?',
+      'The database is unavailable. Check that it is running and that `postern migrate` was run.',
     )
   })
   if (pending.length > 0) {
-    throw new PosternError('unavailable', 'The database lacks migrations: run `postern migrate`.')
+    throw new PosternError('unavailable', 'Database migrations are pending. Run `postern migrate`.')
   }
   if (needsJobs && !jobs.isReady && config.cell === undefined) {
-    throw new PosternError('unavailable', 'The job queue cannot be used: was `postern migrate` run?')
+    throw new PosternError(
+      'unavailable',
+      'The job queue is unavailable. Check that `postern migrate` was run.',
+    )
   }
   const replica = home && replicas.get(home)
   return { status: 'ready', ...((await replica?.isStale()) && { replica: 'stale' }) }
 }
 
-/** For how long an answer holds. Load balancers ask every second or less often. */
-const heldMs = 1_000
+/** How long a result is cached. Load balancers check once per second or less often. */
+const cacheMs = 1_000
 
 /**
- * Asks once in `heldMs`, whoever calls and however often: `/readyz` is open to anybody, and must not cost a connection
- * to the database for each request.
+ * Runs the check at most once per `cacheMs`, regardless of the number of callers: `/readyz` is public and must not
+ * open a database connection for each request.
  */
-export function heldReadiness<Answer>(
+export function cachedReadiness<Answer>(
   ask: () => Promise<Answer>,
   now: () => number = performance.now.bind(performance),
 ): () => Promise<Answer> {
-  let held: { answer: Promise<Answer>; until: number } | undefined
+  let cached: { answer: Promise<Answer>; until: number } | undefined
   return () => {
-    if (!held || now() >= held.until) {
+    if (!cached || now() >= cached.until) {
       const one = { answer: ask(), until: Number.POSITIVE_INFINITY }
-      // From the answer on: while the database does not answer, one question waits for it.
+      // The cache time starts when the result arrives, so while the database does not respond, only one check waits
+      // for it.
       const end = (): void => {
-        one.until = now() + heldMs
+        one.until = now() + cacheMs
       }
       one.answer.then(end, end)
-      held = one
+      cached = one
     }
-    return held.answer
+    return cached.answer
   }
 }

@@ -4,11 +4,11 @@ import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 
 /**
- * `/docs`: the OpenAPI document for people, drawn in the browser by Scalar.
+ * `/docs`: the OpenAPI document in readable form, rendered in the browser by Scalar.
  *
- * Everything comes from this server: the page must work on a machine that reaches nothing else, and tell
- * nobody that it is read. Scalar would otherwise fetch fonts and offer services of its maker; the settings
- * below say no, and the page's policy would not let it.
+ * Everything comes from this server: the page must work on a machine without internet access and must not tell third
+ * parties that someone is reading it. By default, Scalar fetches fonts and offers its vendor's services. The settings
+ * below disable both, and the page's content security policy blocks them.
  */
 const settings = {
   url: '/openapi.json',
@@ -19,17 +19,18 @@ const settings = {
   hideClientButton: true,
   hiddenClients: true,
   showDeveloperTools: 'never',
-  // A page to read. Whoever would act from here would have to paste an administrator's token into it.
+  // The page is for reading only: to send requests from it, an administrator would have to paste a token into it.
   hideTestRequestButton: true,
   documentDownloadType: 'direct',
   showOperationId: true,
   orderSchemaPropertiesBy: 'preserve',
   orderRequiredPropertiesFirst: false,
-  // Otherwise a status in a table is broken after its second digit.
+  // Otherwise a status code in a table wraps after its second digit.
   customCss: '.markdown :is(th, td):first-child { white-space: nowrap; min-width: 5em }',
 }
 
-// Scalar writes style elements and attributes as it goes, so styles must be allowed; scripts are ours alone.
+// Scalar creates style elements and attributes at run time, so inline styles must be allowed. Scripts are allowed
+// only from this server.
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -50,7 +51,7 @@ const page = `<!doctype html>
     <link rel="icon" href="data:,">
   </head>
   <body>
-    <noscript>This page is drawn by a script. What it shows is at <a href="/openapi.json">/openapi.json</a>.</noscript>
+    <noscript>This page needs JavaScript. The document is available at <a href="/openapi.json">/openapi.json</a>.</noscript>
     <div id="api-reference" data-configuration="${JSON.stringify(settings).replaceAll('"', '&quot;')}"></div>
     <script src="/docs/scalar.js"></script>
   </body>
@@ -59,7 +60,7 @@ const page = `<!doctype html>
 
 const scriptMaxAgeSeconds = 86_400
 
-/** The document is asked for at the first request: it exists once all routes do. */
+/** Built on the first request, when all routes exist. */
 export function referenceRoutes(app: HttpServer, document: () => string, addressLimit: RateLimit): void {
   const options = {
     schema: { hide: true },
@@ -87,8 +88,8 @@ export function referenceRoutes(app: HttpServer, document: () => string, address
 }
 
 /**
- * Scalar's script. The package hands it to nobody but browsers, so it is asked like one. Loaded when it is wanted: a
- * process whose /docs nobody opens does not carry it.
+ * Scalar's script. The package provides it only through its Fastify plugin, so it is read from a temporary server. It
+ * is loaded on demand, so a process whose /docs is never opened does not hold it in memory.
  */
 async function readScript(): Promise<Compressed> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
@@ -96,6 +97,7 @@ async function readScript(): Promise<Compressed> {
   server.register(scalar, { routePrefix: '/docs', configuration: settings as object })
   const answer = await server.inject('/docs/js/scalar.js')
   await server.close()
-  if (answer.statusCode !== 200) throw new Error(`Scalar's script was not to be had: ${answer.statusCode}`)
+  if (answer.statusCode !== 200)
+    throw new Error(`The script of Scalar could not be loaded: ${answer.statusCode}`)
   return compressed(answer.rawPayload)
 }

@@ -1,9 +1,8 @@
 /**
- * The closed list of what can go wrong, as callers know it.
+ * The closed list of error codes.
  *
- * A code is stable; its message is a sentence for a person that says what was wrong and what to do. Nothing
- * here knows HTTP: the status of a code is in platform/http/problem.ts. An error that is not a PosternError
- * is a bug or an outage, and its text never reaches a caller.
+ * A code is stable. Its message is a human-readable sentence that states the problem and the remedy. HTTP statuses are in
+ * platform/http/problem.ts. An error that is not a PosternError is a bug or an outage, and its text never reaches a caller.
  */
 export const errorCodes = [
   'invalid_json',
@@ -49,9 +48,9 @@ export type ErrorCode = (typeof errorCodes)[number]
 export class PosternError extends Error {
   override readonly name = 'PosternError'
   readonly code: ErrorCode
-  /** How long to wait before another try, where the code is about waiting. */
+  /** How long the caller should wait before a retry. */
   readonly retryAfterSeconds: number | undefined
-  /** Where the thing is that stands in the way, where a caller would go and look at it. */
+  /** The path of the conflicting resource. */
   readonly location: string | undefined
 
   constructor(
@@ -66,7 +65,7 @@ export class PosternError extends Error {
   }
 }
 
-/** For programs started by a person at a shell: the message is all that is shown. */
+/** A command-line error: only the message is printed, without a stack trace. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

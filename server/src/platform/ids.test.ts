@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { daysOf, uuid7 } from './ids.ts'
 
-test('the days of some ids begin with the first of them and end with the last, by UTC', () => {
+test('daysOf returns the bounds of the first and the last UTC day covered by the ids', () => {
   const [late, early, next] = [
     '2026-11-14T23:59:59.999Z',
     '2026-11-14T00:00:00Z',

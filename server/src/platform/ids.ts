@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-// Random bytes are drawn by the page: one call for each id costs more than everything else about it.
+// Random bytes are buffered, because calling randomBytes would dominate the cost of each id.
 const pageBytes = 4096
 let page = Buffer.alloc(0)
 let used = 0
@@ -8,12 +8,12 @@ let used = 0
 const dayMs = 24 * 3600_000
 
 /**
- * The days, by UTC, on which some ids were made, as the first and the last id that they can have. Tables of mail are cut
- * by day: given as limits beside the ids themselves, these tell PostgreSQL before it plans which partitions it need not
- * think of. With a hundred, that is most of its work.
+ * The smallest and the largest possible id for the UTC days on which the specified ids were created. The mail tables are
+ * partitioned by day. With these bounds in addition to the ids, PostgreSQL prunes partitions before planning; with a
+ * hundred partitions, planning would otherwise be most of the work.
  *
- * Only around look-ups that it cannot turn round (`lateral (… limit 1)`): it takes limits for a promise of few rows, and
- * may rather read all of these for each id. Narrower ones would promise even fewer.
+ * Only for lookups whose join order is fixed (`lateral (… limit 1)`). Elsewhere the planner underestimates the rows within
+ * the bounds and may scan all of them for each id. Tighter bounds would make the estimate worse.
  */
 export function daysOf(ids: readonly string[]): { first: string; last: string } {
   const days = ids.map((id) => Math.floor(madeAt(id).getTime() / dayMs))
@@ -21,10 +21,10 @@ export function daysOf(ids: readonly string[]): { first: string; last: string } 
   return { first: at(Math.min(...days) * dayMs, '0'), last: at((Math.max(...days) + 1) * dayMs - 1, 'f') }
 }
 
-/** When an id of version 7 was made. */
+/** The creation time of a UUIDv7. */
 export const madeAt = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
-/** RFC 9562 §5.7: a UUID of version 7 from a moment in milliseconds, which is the database's wherever it is stored. */
+/** RFC 9562 §5.7: a UUIDv7 from a time in milliseconds. Stored ids use the database's clock. */
 export function uuid7(ms: number): string {
   if (used + 10 > page.length) {
     page = randomBytes(pageBytes)

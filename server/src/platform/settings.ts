@@ -1,22 +1,22 @@
 import { UsageError } from './errors.ts'
 
 /**
- * Environment variables → typed values, every mistake reported at once in words an operator can act on.
+ * Parses environment variables into typed values, and reports all errors together.
  *
- * The table of settings (config/config.ts) is also where docs/operations/configuration.md comes from.
+ * docs/operations/configuration.md is generated from the settings table (config/table.ts).
  */
 export interface Setting<T> {
   name: string
   about: string
-  /** Text as it would stand in the environment; absent = the variable is required. */
+  /** The default as text. Without a default, the variable is required. */
   default?: string
-  /** A value that must not be shown; it may also come from a file named by `<name>_FILE`. */
+  /** Never shown. Can also be read from the file named by `<name>_FILE`. */
   secret?: boolean
-  /** Throws a Wrong that says what is expected. */
+  /** Throws `Wrong` with the expected format. */
   parse(text: string): T
 }
 
-/** Every mistake, for whoever tells them one by one. */
+/** `problems` has one line per invalid setting. */
 export class UnusableSettings extends UsageError {
   readonly problems: readonly string[]
 
@@ -26,7 +26,7 @@ export class UnusableSettings extends UsageError {
   }
 }
 
-/** What a parser throws; its message follows the variable's name: "… must be a number". */
+/** Thrown by parsers. The message follows the variable's name: "… must be a number". */
 export class Wrong extends Error {}
 
 // biome-ignore lint/suspicious/noExplicitAny: a table of settings of any type.
@@ -39,7 +39,7 @@ export function readSettings<T extends SettingsTable>(
   table: T,
   env: Environment,
   readFile: (path: string) => string,
-  /** Every setting that may be there. */
+  /** All known settings; any other variable is an error. */
   known: SettingsTable = table,
 ): SettingsOf<T> {
   const problems = unknownNames(known, env)
@@ -63,11 +63,11 @@ function textOf(
   env: Environment,
   readFile: (path: string) => string,
 ): string | undefined {
-  // An empty variable is what `FOO=` in a compose file gives: the same as none.
+  // An empty variable (`FOO=` in a compose file) counts as unset.
   const inline = env[name] || undefined
   const file = secret ? env[`${name}_FILE`] || undefined : undefined
   if (file === undefined) return inline
-  if (inline !== undefined) throw new Wrong(`and ${name}_FILE are both set; keep one of them`)
+  if (inline !== undefined) throw new Wrong(`and ${name}_FILE are both set; remove one of them`)
   try {
     return readFile(file).trim()
   } catch (error) {
@@ -75,22 +75,22 @@ function textOf(
   }
 }
 
-// The tests' own, and what Kubernetes sets in every container beside a Service named `postern`.
-const notOurs = /^POSTERN_(?:TEST_|SERVICE_(?:HOST|PORT)|PORT(?:_|$))/
+// Set by tests, or by Kubernetes in every pod if a Service is named `postern`.
+const ignoredNames = /^POSTERN_(?:TEST_|SERVICE_(?:HOST|PORT)|PORT(?:_|$))/
 
-/** A mistyped variable must not silently leave a default in force. */
+/** A mistyped variable must not silently leave the default in effect. */
 function unknownNames(table: SettingsTable, env: Environment): string[] {
   const known = Object.values(table).flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
   return Object.keys(env)
-    .filter((name) => name.startsWith('POSTERN_') && !notOurs.test(name) && !known.includes(name))
-    .map((name) => `${name} is not a setting of Postern; did you mean ${nearest(name, known)}?`)
+    .filter((name) => name.startsWith('POSTERN_') && !ignoredNames.test(name) && !known.includes(name))
+    .map((name) => `${name} is not a Postern setting; did you mean ${nearest(name, known)}?`)
 }
 
 function nearest(word: string, candidates: string[]): string {
   return candidates.reduce((best, next) => (distance(word, next) < distance(word, best) ? next : best))
 }
 
-/** Levenshtein's, one row at a time. */
+/** The Levenshtein distance. */
 export function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

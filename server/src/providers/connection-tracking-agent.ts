@@ -4,8 +4,9 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 /**
- * HTTP agents that record whether a failed connection was ever established. Before that (the name did not resolve, the
- * connection was refused, the certificate was invalid), nothing of a request can have reached the server.
+ * HTTP agents that record whether a failed connection was ever established. If it was not (the name did not
+ * resolve, the connection was refused, the certificate was invalid), no part of a request can have reached
+ * the server.
  */
 export class Connections {
   readonly http: Agent
@@ -29,7 +30,7 @@ export class Connections {
     })(options)
   }
 
-  /** The error ended a connection before anything was sent over it. */
+  /** Whether the error ended a connection before anything was sent over it. */
   wasNeverConnected(error: unknown): boolean {
     return typeof error === 'object' && error !== null && this.#neverConnected.has(error)
   }

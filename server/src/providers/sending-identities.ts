@@ -1,13 +1,16 @@
 /**
- * The sending identities of a provider: a domain is registered before mail is sent under it, checked until it is verified,
- * and deregistered when it is no longer used.
+ * A provider's sending identities. A domain is registered before mail is sent from it, checked until it is
+ * verified, and deregistered when it is no longer used.
  *
- * Every call may go over a network, so none is made inside a transaction. Every call is idempotent, because the caller may
- * crash before it reads the response.
+ * Calls may use the network and are never made inside a transaction. Every call is idempotent, because the
+ * caller may crash before it reads the response.
  */
 export type ProviderName = 'service' | 'ses'
 
-/** Where a provider keeps its identities: two with the same account, region and name are the same identity. */
+/**
+ * The account that contains the identities: two identities with the same account, region and name are the
+ * same identity.
+ */
 export interface ProviderAccount {
   account: string | null
   region: string | null
@@ -17,7 +20,7 @@ export const isSameAccount = (one: ProviderAccount, other: ProviderAccount): boo
   one.account === other.account && one.region === other.region
 
 export interface Registration {
-  /** SES: three, each the name of a CNAME record. Service: none, Postern signs the mail itself. */
+  /** SES: three tokens, each the name of a CNAME record. Service: none, because Postern signs the mail. */
   dkimTokens: readonly string[]
   /** The zone of the CNAME targets, `<token>.<zone>`; it differs by region. */
   dkimZone: string | null
@@ -25,7 +28,10 @@ export interface Registration {
 
 export interface IdentityReport extends Registration {
   isRegistered: boolean
-  /** The provider would send mail under this name. This does not authorize the project. */
+  /**
+   * The provider would send mail from this domain. This does not mean that the project is authorized to use
+   * it.
+   */
   isVerified: boolean
   /** Details from the provider, for operators. */
   detail: string | null
@@ -42,7 +48,10 @@ export interface IdentityProvider {
   close(): void
 }
 
-/** A provider refused or did not respond; the message is for operators. `isPermanent`: a retry alone does not help. */
+/**
+ * A provider rejected the request or did not respond; the message is for operators. `isPermanent`: retrying
+ * does not help.
+ */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure'
   readonly isPermanent: boolean

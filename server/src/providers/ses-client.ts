@@ -5,7 +5,7 @@ import { ProviderFailure } from './sending-identities.ts'
 export interface SesAccess {
   region: string
   accountId: string
-  /** For private endpoints and tests; the default is the endpoint of the region. */
+  /** For private endpoints and tests; the default is the region's endpoint. */
   endpoint?: string | undefined
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
 }
@@ -16,14 +16,14 @@ export async function connectSes(
   { region, endpoint, credentials }: SesAccess,
   settings: ClientSettings,
 ): Promise<SESv2> {
-  // Loading it takes 75 to 150 ms and 31 MB, so it is loaded only where SES is configured.
+  // Loading it takes 75 to 150 ms and 31 MB, so it is loaded only if SES is configured.
   const { SESv2 } = await import('@aws-sdk/client-sesv2')
   return new SESv2({
     region,
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(credentials === undefined ? {} : { credentials }),
-    // Set explicitly so that AWS_DEFAULTS_MODE=auto does not query the instance metadata, and AWS_ENDPOINT_URL has no
-    // effect.
+    // Set explicitly so that AWS_DEFAULTS_MODE=auto does not query the instance metadata and AWS_ENDPOINT_URL
+    // has no effect.
     defaultsMode: 'standard',
     retryMode: 'standard',
     ignoreConfiguredEndpointUrls: true,
@@ -31,7 +31,7 @@ export async function connectSes(
   })
 }
 
-/** Some credential providers return the account id. Credentials of another account are refused. */
+/** Some credential providers return the account id. Another account's credentials are rejected. */
 export async function requireAccount(ses: SESv2, { accountId }: SesAccess): Promise<void> {
   const { accountId: actual } = await ses.config.credentials()
   if (actual !== undefined && actual !== accountId) {
@@ -42,13 +42,13 @@ export async function requireAccount(ses: SESv2, { accountId }: SesAccess): Prom
   }
 }
 
-/** The fields of SDK errors that are read. */
+/** The SDK error fields that are used here. */
 export interface SesError extends Error {
   code?: unknown
   $metadata?: { httpStatusCode?: number; requestId?: string }
 }
 
-// Their messages may repeat the signed request, including a session token.
+// The messages of these errors can repeat the signed request, including a session token.
 export const isAboutCredentials = (name: string): boolean => /credential|signature|token|client/i.test(name)
 
 export const isThrottling = (name: string): boolean => /throttl|toomanyrequests|slowdown/i.test(name)

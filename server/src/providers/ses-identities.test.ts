@@ -14,12 +14,12 @@ import { type SesOptions, SesProvider } from './ses-identities.ts'
 
 const peer = await startSesPeer()
 
-function providerAt(place: SesLocation, options: Partial<SesOptions> = {}): SesProvider {
+function providerAt(location: SesLocation, options: Partial<SesOptions> = {}): SesProvider {
   const provider = new SesProvider({
-    region: place.region,
-    accountId: place.account,
+    region: location.region,
+    accountId: location.account,
     endpoint: peer.url,
-    credentials: sesCredentials(place.account),
+    credentials: sesCredentials(location.account),
     ...options,
   })
   cleanUp(async () => provider.close())
@@ -39,13 +39,13 @@ async function failureOf(work: Promise<unknown>): Promise<ProviderFailure> {
     await work
   } catch (error) {
     assert.ok(error instanceof ProviderFailure, inspect(error))
-    assert.ok(!inspect(error, { depth: 10, showHidden: true }).includes('canary'), 'no secret is told')
+    assert.ok(!inspect(error, { depth: 10, showHidden: true }).includes('canary'), 'no secret is revealed')
     return error
   }
   return assert.fail('it did not fail')
 }
 
-/** As if the process had been started with these. `undefined` takes one away. */
+/** Changes environment variables for the test; `undefined` removes one. */
 function withEnvironment(t: TestContext, changes: Record<string, string | undefined>): void {
   for (const [name, value] of Object.entries(changes)) {
     const before = process.env[name]
@@ -58,8 +58,8 @@ function withEnvironment(t: TestContext, changes: Record<string, string | undefi
   }
 }
 
-describe('an identity with SES', () => {
-  test('is created with Easy DKIM, and returns its three tokens and their zone', async () => {
+describe('an identity in SES', () => {
+  test('is created with Easy DKIM and has three tokens and a zone', async () => {
     const domain = newName()
     const registration = await ses.register(domain)
     assert.equal(registration.dkimTokens.length, 3)
@@ -71,7 +71,7 @@ describe('an identity with SES', () => {
     })
   })
 
-  test('that exists already is left unchanged', async () => {
+  test('that already exists is left unchanged', async () => {
     const domain = newName()
     const first = await ses.register(domain)
     assert.deepEqual(await ses.register(domain), first)
@@ -111,7 +111,7 @@ describe('an identity with SES', () => {
     assert.equal((await ses.describe(domain)).isVerified, true)
   })
 
-  test('below a verified name inherits verification, but not DKIM', async () => {
+  test('of a subdomain inherits verification from its parent, but not DKIM', async () => {
     const parent = newName()
     await ses.register(parent)
     await ses.register(`shop.${parent}`)
@@ -132,7 +132,7 @@ describe('an identity with SES', () => {
     })
   })
 
-  test('is deregistered idempotently; a new one has new tokens', async () => {
+  test('is deregistered idempotently, and a new one has new tokens', async () => {
     const domain = newName()
     const first = await ses.register(domain)
     await ses.deregister(domain)
@@ -145,26 +145,26 @@ describe('an identity with SES', () => {
 
   test('is separate in another region or account', async () => {
     const domain = newName()
-    const places = [
+    const locations = [
       peer.location,
       { ...peer.location, region: 'us-east-1' },
       { ...peer.location, account: '444455556666' },
     ]
     const tokens = new Set<string>()
-    for (const place of places) {
-      const provider = providerAt(place)
-      assert.deepEqual(provider.location, place)
+    for (const location of locations) {
+      const provider = providerAt(location)
+      assert.deepEqual(provider.location, location)
       for (const token of (await provider.register(domain)).dkimTokens) tokens.add(token)
     }
     assert.equal(tokens.size, 9)
     await ses.deregister(domain)
     assert.deepEqual(
-      places.map((place) => peer.has(domain, place)),
+      locations.map((location) => peer.has(domain, location)),
       [false, true, true],
     )
   })
 
-  test('that was created otherwise is used and never deleted', async () => {
+  test('that Postern did not create is used but never deleted', async () => {
     const domain = newName()
     const theirs = providerAt(peer.location, { owner: 'another.example.com' })
     const first = await theirs.register(domain)
@@ -175,7 +175,7 @@ describe('an identity with SES', () => {
     assert.deepEqual(deedsOf(domain), ['create', 'delete'])
   })
 
-  test('with its own DKIM key is refused and left unchanged', async () => {
+  test('that has its own DKIM key is rejected and left unchanged', async () => {
     const domain = newName()
     peer.makeByHand(domain)
     const failure = await failureOf(ses.register(domain))
@@ -206,7 +206,7 @@ describe('a failed call to SES', () => {
     assert.deepEqual(deedsOf(domain), ['create', 'delete'])
   })
 
-  test('can be repeated, and takes effect once', async () => {
+  test('can be repeated and takes effect once', async () => {
     const domain = newName()
     peer.failNext('create', 'lose_answer', 2)
     const failure = await failureOf(ses.register(domain))
@@ -222,11 +222,11 @@ describe('a failed call to SES', () => {
     ['internal', false, 2, /internal SES error \(InternalFailure, status 500/],
     ['unavailable', false, 2, /internal SES error \(ServiceUnavailable, status 503/],
     ['concurrent_modification', false, 2, /ConcurrentModificationException/],
-    // The SDK takes it for throttling and tries again; it will not help.
+    // The SDK treats this as throttling and retries once, which does not help.
     ['limit_exceeded', true, 2, /Limit of identities exceeded \(LimitExceededException/],
     ['bad_request', true, 1, /: Invalid domain name \(BadRequestException/],
     ['access_denied', true, 1, /user\/x is not authorized \(AccessDeniedException/],
-    ['expired_token', true, 1, /credentials refused \(ExpiredTokenException/],
+    ['expired_token', true, 1, /credentials rejected \(ExpiredTokenException/],
   ]
   for (const [fault, isPermanent, attempts, words] of verdicts) {
     test(`is ${isPermanent ? 'permanent' : 'temporary'} with ${fault}`, async () => {
@@ -243,7 +243,7 @@ describe('a failed call to SES', () => {
         const failure = await failureOf(call())
         assert.equal(failure.isPermanent, isPermanent)
         assert.match(failure.message, words)
-        assert.ok(failure.message.includes(domain), 'it says what was meant to be done')
+        assert.ok(failure.message.includes(domain), 'it names the operation')
       }
       const times = (kind: string) => Array<string>(attempts).fill(kind)
       assert.deepEqual(callsOf(absent), [...times('create'), ...times('get')])
@@ -259,7 +259,7 @@ describe('a failed call to SES', () => {
     assert.match(failure.message, /the connection failed \(ECONNREFUSED\)/)
   })
 
-  test('is retried once without a response, and then fails', {
+  test('is retried once if there is no response, and then fails', {
     timeout: patienceMs,
   }, async (t) => {
     const domain = newName()
@@ -280,17 +280,17 @@ describe('a failed call to SES', () => {
     unanswered = 2
     const failure = await failureOf(hasty.describe(domain))
     assert.equal(failure.isPermanent, false)
-    assert.match(failure.message, /no response in time/)
+    assert.match(failure.message, /timed out/)
     assert.equal(callsOf(domain).length, 4)
 
     const bounded = providerAt(peer.location, {
       timeouts: { connectMs: neverMs, attemptMs: neverMs, callMs: 300 },
     })
     unanswered = 1
-    assert.match((await failureOf(bounded.describe(domain))).message, /no response in time/)
+    assert.match((await failureOf(bounded.describe(domain))).message, /timed out/)
   })
 
-  test('is permanent with invalid credentials, and reveals none of them', async () => {
+  test('is permanent if the credentials are invalid, and does not reveal them', async () => {
     const right = sesCredentials(peer.location.account)
     const wrong = {
       'a wrong secret': { ...right, secretAccessKey: 'canary-wrong', sessionToken: 'canary-session' },
@@ -300,7 +300,7 @@ describe('a failed call to SES', () => {
       const domain = newName()
       const failure = await failureOf(providerAt(peer.location, { credentials }).register(domain))
       assert.equal(failure.isPermanent, true, what)
-      assert.match(failure.message, /credentials refused/, what)
+      assert.match(failure.message, /credentials rejected/, what)
       assert.ok(!peer.has(domain))
     }
   })
@@ -312,7 +312,7 @@ describe('the credentials for SES', () => {
     assert.equal((await provider.register(newName())).dkimTokens.length, 3)
   })
 
-  test('that are missing are a permanent failure', async (t) => {
+  test('that are missing cause a permanent failure', async (t) => {
     withEnvironment(t, {
       AWS_ACCESS_KEY_ID: undefined,
       AWS_SECRET_ACCESS_KEY: undefined,
@@ -327,7 +327,7 @@ describe('the credentials for SES', () => {
     assert.match(failure.message, /no AWS credentials were found/)
   })
 
-  test('that do not arrive in time end the call at its time limit', async (t) => {
+  test('that do not arrive in time end the call when it times out', async (t) => {
     const silent = createServer(() => {})
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     t.after(() => {
@@ -345,12 +345,12 @@ describe('the credentials for SES', () => {
     const failure = await failureOf(
       providerAt(peer.location, { credentials: undefined, timeouts }).describe('x.example'),
     )
-    // The SDK, when it gives up by itself, has found no credentials, which is lasting.
+    // If the SDK gave up first, it would report missing credentials, which is permanent.
     assert.equal(failure.isPermanent, false)
-    assert.match(failure.message, /no response in time/)
+    assert.match(failure.message, /timed out/)
   })
 
-  test('of another account are refused, if they contain the account id', async (t) => {
+  test('for another account are rejected if they contain the account id', async (t) => {
     withEnvironment(t, { AWS_ACCOUNT_ID: '999988887777' })
     const domain = newName()
     const failure = await failureOf(providerAt(peer.location, { credentials: undefined }).register(domain))
@@ -359,10 +359,10 @@ describe('the credentials for SES', () => {
     assert.deepEqual(callsOf(domain), [])
   })
 
-  test('cause no other request of the SDK', async (t) => {
-    let asked = 0
+  test('cause no other SDK request', async (t) => {
+    let requests = 0
     const metadata = createServer((_, response) => {
-      asked++
+      requests++
       response.end('eu-west-1')
     })
     await new Promise<void>((resolve) => metadata.listen(0, '127.0.0.1', resolve))
@@ -374,12 +374,12 @@ describe('the credentials for SES', () => {
       AWS_ENDPOINT_URL: elsewhere,
     })
     assert.equal((await providerAt(peer.location).register(newName())).dkimTokens.length, 3)
-    assert.equal(asked, 0)
+    assert.equal(requests, 0)
   })
 })
 
 describe('the SES peer', () => {
-  test('refuses a request without a signature, or signed for another service', async () => {
+  test('rejects a request that is unsigned or signed for another service', async () => {
     const address = `${peer.url}/v2/email/identities/x.example`
     const bare = await fetch(address)
     assert.equal(bare.status, 403)
@@ -390,7 +390,7 @@ describe('the SES peer', () => {
     assert.equal(foreign.headers.get('x-amzn-errortype'), 'InvalidSignatureException')
   })
 
-  test('records when a request arrived, took effect and was answered', async (t) => {
+  test('records when a request arrived, took effect and got its response', async (t) => {
     const domain = newName()
     const moments: unknown[] = []
     const note = (moment: string) => (call: { kind: string }) => {

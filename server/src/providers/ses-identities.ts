@@ -18,26 +18,28 @@ import {
 } from './ses-client.ts'
 
 /**
- * The identities of Amazon SES (API version 2) in one account and one region. Sending is in ses-transport.ts.
+ * Amazon SES identities (API version 2) in one account and one region. ses-transport.ts sends mail.
  *
- * Credentials come from the default chain of the SDK: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared files and
- * AWS_PROFILE, single sign-on, a web identity token (EKS), the container endpoint (ECS), the instance metadata (EC2), in
- * about this order. They need ses:CreateEmailIdentity, ses:TagResource, ses:GetEmailIdentity and ses:DeleteEmailIdentity.
+ * Credentials come from the SDK's default provider chain: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the
+ * shared files and AWS_PROFILE, single sign-on, a web identity token (EKS), the container endpoint (ECS), the
+ * instance metadata (EC2), in about this order. The credentials need ses:CreateEmailIdentity,
+ * ses:TagResource, ses:GetEmailIdentity and ses:DeleteEmailIdentity.
  *
- * Identities created here are tagged, and only tagged identities are deleted: an identity that was created otherwise, for
- * example by the operator, is used and never deleted. With credentials available, only the SES endpoint is contacted.
+ * Identities created here are tagged, and only tagged identities are deleted. An identity that was not
+ * created here, for example by the operator, is used but never deleted. Once credentials are available, only
+ * the SES endpoint is contacted.
  */
 export interface SesOptions extends SesAccess {
-  /** Distinguishes the identities of this installation from others in the account. */
+  /** Distinguishes this installation's identities from others in the account. */
   owner?: string
   timeouts?: SesTimeouts
 }
 
 export interface SesTimeouts {
   connectMs: number
-  /** One request and its response. */
+  /** Timeout for one request and its response. */
   attemptMs: number
-  /** The maximum duration of a call, including credentials, both attempts and the pause between them. */
+  /** Maximum duration of a call, including credentials, both attempts and the pause between them. */
   callMs: number
 }
 
@@ -74,7 +76,7 @@ export class SesProvider implements IdentityProvider {
           },
           { abortSignal },
         )
-        // From an attempt of ours whose response was lost, or created by the operator.
+        // Created by an earlier attempt whose response was lost, or by the operator.
         .catch(unless('AlreadyExistsException'))
       const { DkimAttributes } =
         created ?? (await ses.getEmailIdentity({ EmailIdentity: domain }, { abortSignal }))
@@ -162,7 +164,7 @@ export class SesProvider implements IdentityProvider {
   }
 }
 
-/** Empty unless SES created the key: tokens of another origin are not CNAME records. */
+/** Empty unless SES created the key: other tokens are not CNAME records. */
 function easyDkim(attributes: DkimAttributes | undefined): Registration {
   const { Tokens = [], SigningAttributesOrigin, SigningHostedZone } = attributes ?? {}
   if (Tokens.length === 0 || SigningAttributesOrigin === 'EXTERNAL') return { dkimTokens: [], dkimZone: null }
@@ -171,7 +173,7 @@ function easyDkim(attributes: DkimAttributes | undefined): Registration {
 
 const dkimStates: Record<string, string> = {
   PENDING: 'SES has not found the DKIM records yet.',
-  FAILED: 'SES did not find the DKIM records within 72 hours, and no longer checks.',
+  FAILED: 'SES did not find the DKIM records within 72 hours and has stopped checking.',
   TEMPORARY_FAILURE: 'SES no longer finds the DKIM records.',
   NOT_STARTED: 'SES does not check DKIM records.',
 }
@@ -191,7 +193,7 @@ const unless =
     if (!(error instanceof Error) || error.name !== name) throw error
   }
 
-/** The SDK error is not kept as the cause: it contains the request with its authorization. */
+/** The SDK error is not used as the cause, because it contains the request with its authorization. */
 function failureOf(error: unknown, what: string): ProviderFailure {
   const { name, message, code, $metadata } = error as SesError
   const status = $metadata?.httpStatusCode
@@ -202,14 +204,14 @@ function failureOf(error: unknown, what: string): ProviderFailure {
   // The SDK also throws TimeoutError for a lost connection; the code distinguishes them.
   const isLost = typeof code === 'string' && code !== 'ETIMEDOUT'
   if (['TimeoutError', 'AbortError'].includes(name) && !isLost) {
-    return failed('no response in time.', false)
+    return failed('the request timed out.', false)
   }
   if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
     return failed('no AWS credentials were found.', true)
   }
   if (name === 'EndpointError') return failed(oneLine(message), true)
   if (status === undefined) {
-    // A name that does not resolve and an invalid certificate may both be a local outage.
+    // A name that does not resolve and an invalid certificate can both be a local outage.
     return failed(`the connection failed (${isLost ? code : name}).`, false)
   }
   if (isThrottling(name) || status === 429) return failed(`too many requests (${name}${request}).`, false)
@@ -217,6 +219,6 @@ function failureOf(error: unknown, what: string): ProviderFailure {
     return failed(`internal SES error (${name}, status ${status}${request}).`, false)
   }
   if (status < 400) return failed(`unreadable response (status ${status}${request}).`, false)
-  if (isAboutCredentials(name)) return failed(`credentials refused (${name}${request}).`, true)
+  if (isAboutCredentials(name)) return failed(`credentials rejected (${name}${request}).`, true)
   return failed(`${oneLine(message)} (${name}${request})`, true)
 }

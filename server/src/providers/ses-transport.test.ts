@@ -12,7 +12,7 @@ import { SesProvider } from './ses-identities.ts'
 import { SesTransport, type SesTransportOptions } from './ses-transport.ts'
 import type { Handover, Mail } from './transport.ts'
 
-/** The real SDK, and a peer that does what SES documents. */
+/** Uses the real SDK with a peer that behaves as SES documents. */
 const peer = await startSesPeer()
 const access = {
   region: peer.location.region,
@@ -25,10 +25,10 @@ await identities.register('shop.example')
 peer.setDkim('shop.example', 'SUCCESS')
 cleanUp(async () => identities.close())
 
-function carrierWith(options: Partial<SesTransportOptions> = {}): SesTransport {
-  const carrier = new SesTransport({ ...access, configurationSet: sesConfigurationSet, ...options })
-  cleanUp(async () => carrier.close())
-  return carrier
+function transportWith(options: Partial<SesTransportOptions> = {}): SesTransport {
+  const transport = new SesTransport({ ...access, configurationSet: sesConfigurationSet, ...options })
+  cleanUp(async () => transport.close())
+  return transport
 }
 
 let numbered = 0
@@ -47,22 +47,25 @@ function mailTo(to = `r${++numbered}@example.net`, changes: Partial<Mail> = {}):
 const sends = () => peer.calls.filter(({ kind }) => kind === 'send').length
 const takenFor = ({ envelope }: Mail) => peer.mails.filter(({ to }) => to === envelope.to).length
 
-/** What a carrier makes of a fault, how often the peer was asked, and how often it took the mail. */
-async function meet(fault: SesFault, options: Partial<SesTransportOptions> = {}) {
-  const [carrier, mail, before] = [carrierWith(options), mailTo(), sends()]
+/**
+ * Sends a message while the peer simulates a fault. Returns the outcome, the number of calls and how often
+ * the peer accepted the message.
+ */
+async function sendDuring(fault: SesFault, options: Partial<SesTransportOptions> = {}) {
+  const [transport, mail, before] = [transportWith(options), mailTo(), sends()]
   peer.failNext('send', fault)
-  const handover = await carrier.send(mail)
-  assert.ok(!inspect(handover).includes('canary'), 'no secret is told')
-  return { carrier, handover, asked: sends() - before, taken: takenFor(mail) }
+  const handover = await transport.send(mail)
+  assert.ok(!inspect(handover).includes('canary'), 'no secret is revealed')
+  return { transport, handover, calls: sends() - before, taken: takenFor(mail) }
 }
 
 const kindOf = (handover: Handover): string =>
   handover.kind === 'unreachable' ? `unreachable, may be sent: ${handover.mayBeSent}` : handover.kind
 
-describe('a mail by SES', () => {
-  test('goes to one recipient, with the configuration set and the signed tag of the mail', async () => {
+describe('a message sent through SES', () => {
+  test("is sent to one recipient, with the configuration set and the message's signed tag", async () => {
     const mail = mailTo()
-    const handover = await carrierWith().send(mail)
+    const handover = await transportWith().send(mail)
     const taken = peer.mails.at(-1) ?? assert.fail()
     assert.deepEqual(handover, {
       ...{ kind: 'sent', host: new URL(peer.url).host, queueId: taken.sesId },
@@ -71,17 +74,17 @@ describe('a mail by SES', () => {
     assert.equal(taken.to, mail.envelope.to)
     assert.equal(taken.configurationSet, sesConfigurationSet)
     assert.deepEqual(taken.tags, { [sesMailTag]: [`bounce-${'a2'.repeat(24)}`] })
-    assert.ok(taken.raw.equals(mail.raw), 'octet for octet')
+    assert.ok(taken.raw.equals(mail.raw), 'unchanged')
   })
 
-  // SES has no idempotency token: whatever is not certain is not repeated, by nobody.
-  const certain = { asked: 1, taken: 0 }
-  const faults: [SesFault, string, { asked: number; taken: number }][] = [
+  // SES has no idempotency key, so a send with an uncertain outcome is never repeated.
+  const certain = { calls: 1, taken: 0 }
+  const faults: [SesFault, string, { calls: number; taken: number }][] = [
     ['internal', 'unknown', certain],
     ['unavailable', 'unknown', certain],
-    ['fail_afterwards', 'unknown', { asked: 1, taken: 1 }],
+    ['fail_afterwards', 'unknown', { calls: 1, taken: 1 }],
     ['lose_request', 'unknown', certain],
-    ['lose_answer', 'unknown', { asked: 1, taken: 1 }],
+    ['lose_answer', 'unknown', { calls: 1, taken: 1 }],
     ['too_many_requests', 'unreachable, may be sent: false', certain],
     ['throttling', 'unreachable, may be sent: false', certain],
     ['sending_paused', 'unreachable, may be sent: false', certain],
@@ -97,57 +100,57 @@ describe('a mail by SES', () => {
     ['bad_request', 'refused', certain],
   ]
   for (const [fault, kind, counts] of faults) {
-    test(`${String(fault)}: called once, and ${kind}`, async () => {
-      const { handover, asked, taken } = await meet(fault)
+    test(`${String(fault)}: SES is called once, and the outcome is ${kind}`, async () => {
+      const { handover, calls, taken } = await sendDuring(fault)
       assert.equal(kindOf(handover), kind)
-      assert.deepEqual({ asked, taken }, counts)
+      assert.deepEqual({ calls, taken }, counts)
       if (handover.kind === 'refused') assert.equal(handover.isPermanent, true)
     })
   }
 
-  test('without a response at the time limit has an unknown outcome', { timeout: patienceMs }, async (t) => {
+  test('without a response before the timeout has an unknown outcome', { timeout: patienceMs }, async (t) => {
     const [mail, answer] = [mailTo(), Promise.withResolvers<void>()]
     t.after(() => {
       delete peer.hooks.onEffect
       answer.resolve()
     })
     peer.hooks.onEffect = () => answer.promise
-    const handover = await carrierWith({ limits: { sendMs: 3000 } }).send(mail)
+    const handover = await transportWith({ limits: { sendMs: 3000 } }).send(mail)
     assert.equal(handover.kind, 'unknown')
     assert.equal(takenFor(mail), 1)
   })
 
-  test('whose response takes longer than the idle timeout is sent', async () => {
-    assert.equal((await meet({ answerDelayMs: 3500 })).handover.kind, 'sent')
+  test('is sent even if the response takes longer than the idle timeout', async () => {
+    assert.equal((await sendDuring({ answerDelayMs: 3500 })).handover.kind, 'sent')
   })
 
-  test('is refused locally if SES could not accept it', async () => {
+  test('is rejected locally if SES would not accept it', async () => {
     const before = sends()
-    const carrier = carrierWith()
+    const transport = transportWith()
     for (const [mail, status] of [
       [mailTo('jörg@example.net'), '5.6.7'],
       [mailTo(undefined, { needsUtf8: true }), '5.6.7'],
       [mailTo(undefined, { raw: Buffer.alloc(40_000_001, 'x') }), '5.3.4'],
       [mailTo(undefined, { envelope: { from: '', to: 'a@example.net' } }), '5.6.0'],
     ] as const) {
-      const handover = await carrier.send(mail)
+      const handover = await transport.send(mail)
       assert.ok(handover.kind === 'refused' && handover.isPermanent && handover.status === status)
     }
     assert.equal(sends(), before)
   })
 
-  test('under a name that SES has not verified is permanently refused', async () => {
+  test('from a domain that SES has not verified is permanently rejected', async () => {
     const raw = Buffer.from('From: a@other.example\r\n\r\nHello\r\n')
-    assert.equal((await carrierWith().send(mailTo(undefined, { raw }))).kind, 'refused')
+    assert.equal((await transportWith().send(mailTo(undefined, { raw }))).kind, 'refused')
   })
 
-  test('with an unknown configuration set waits for the operator', async () => {
-    const handover = await carrierWith({ configurationSet: 'elsewhere' }).send(mailTo())
+  test('with an unknown configuration set is retried until the operator fixes it', async () => {
+    const handover = await transportWith({ configurationSet: 'elsewhere' }).send(mailTo())
     assert.equal(kindOf(handover), 'unreachable, may be sent: false')
   })
 })
 
-/** Somebody who listens and does this with whoever connects. */
+/** A TCP server that calls `onSocket` for each connection. Returns its host and port. */
 async function listener(onSocket: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -165,7 +168,7 @@ async function listener(onSocket: (socket: Socket) => void): Promise<string> {
 
 describe('a connection to SES that was never established', () => {
   const never = async (endpoint: string) => {
-    const handover = await carrierWith({
+    const handover = await transportWith({
       endpoint,
       limits: { connectMs: 300, sendMs: 10 * patienceMs },
     }).send(mailTo())
@@ -174,63 +177,63 @@ describe('a connection to SES that was never established', () => {
 
   test('is refused', async () => never(`http://127.0.0.1:${await steadyPort()}`))
   test('has a name that does not resolve', async () => never('http://ses.invalid'))
-  test('meets a server without TLS', async () =>
+  test('reaches a server without TLS', async () =>
     never(`https://${await listener((socket) => socket.end('no\r\n\r\n'))}`))
   test('is lost during the TLS handshake', async () =>
     never(`https://${await listener((socket) => socket.destroy())}`))
   test('gets no reply to the TLS handshake', async () => never(`https://${await listener(() => {})}`))
 
-  test('leaves the outcome known; one that was established and lost does not', async () => {
+  test('has a known outcome, unlike an established connection that was lost', async () => {
     const host = await listener((socket) => void socket.once('data', () => socket.destroy()))
-    assert.equal((await carrierWith({ endpoint: `http://${host}` }).send(mailTo())).kind, 'unknown')
+    assert.equal((await transportWith({ endpoint: `http://${host}` }).send(mailTo())).kind, 'unknown')
   })
 
-  test('credentials of another account send nothing', async () => {
+  test("another account's credentials send nothing", async () => {
     const before = sends()
     const credentials = { ...access.credentials, accountId: '999988887777' }
-    const handover = await carrierWith({ credentials }).send(mailTo())
+    const handover = await transportWith({ credentials }).send(mailTo())
     assert.equal(kindOf(handover), 'unreachable, may be sent: false')
     assert.equal(sends(), before)
   })
 })
 
 describe('an unavailable SES', () => {
-  test('is backed off exponentially, then probed with one mail, and then used again', async () => {
+  test('is backed off exponentially, then probed with one message, and then used again', async () => {
     const rests: number[] = []
     let clock = 0
-    const carrier = carrierWith({
+    const transport = transportWith({
       limits: { firstBackoffMs: 200, maxBackoffMs: 800 },
       onBackoff: (_why, ms) => rests.push(ms),
       now: () => clock,
     })
     const before = sends()
     peer.failNext('send', 'too_many_requests', 3)
-    await carrier.send(mailTo())
-    assert.ok(carrier.isUnavailable)
-    assert.equal((await carrier.send(mailTo())).kind, 'unreachable')
-    assert.equal(sends() - before, 1, 'it was not asked while it rests')
+    await transport.send(mailTo())
+    assert.ok(transport.isUnavailable)
+    assert.equal((await transport.send(mailTo())).kind, 'unreachable')
+    assert.equal(sends() - before, 1, 'it is not called during the backoff')
     for (const backoffMs of [200, 400]) {
       clock += backoffMs - 1
-      assert.ok(carrier.isUnavailable, 'the backoff has not ended')
+      assert.ok(transport.isUnavailable, 'the backoff has not ended')
       clock += 1
-      assert.ok(!carrier.isUnavailable)
-      const both = await Promise.all([carrier.send(mailTo()), carrier.send(mailTo())])
+      assert.ok(!transport.isUnavailable)
+      const both = await Promise.all([transport.send(mailTo()), transport.send(mailTo())])
       assert.deepEqual(
         both.map(({ kind }) => kind),
         ['unreachable', 'unreachable'],
       )
     }
-    assert.equal(sends() - before, 3, 'one mail each time')
+    assert.equal(sends() - before, 3, 'one message each time')
     assert.deepEqual(rests, [200, 400, 800])
     clock += 800
-    assert.equal((await carrier.send(mailTo())).kind, 'sent')
-    assert.ok(!carrier.isUnavailable)
-    const all = await Promise.all(Array.from({ length: 5 }, () => carrier.send(mailTo())))
+    assert.equal((await transport.send(mailTo())).kind, 'sent')
+    assert.ok(!transport.isUnavailable)
+    const all = await Promise.all(Array.from({ length: 5 }, () => transport.send(mailTo())))
     assert.ok(all.every(({ kind }) => kind === 'sent'))
   })
 
-  test('is not backed off because it refuses a mail', async () => {
-    const { carrier } = await meet('message_rejected')
-    assert.ok(!carrier.isUnavailable)
+  test('is not backed off because it rejects a message', async () => {
+    const { transport } = await sendDuring('message_rejected')
+    assert.ok(!transport.isUnavailable)
   })
 })

@@ -15,20 +15,21 @@ import {
 import type { Handover, Mail, Transport } from './transport.ts'
 
 /**
- * Sends mail through Amazon SES: `SendEmail` of API version 2, raw, to one recipient at a time. SES signs the mail (Easy
- * DKIM), replaces Message-ID and Date, and publishes events about delivery. The credentials need ses:SendEmail and, for raw
- * mail, ses:SendRawEmail.
+ * Sends raw mail through Amazon SES: `SendEmail` in API version 2, with one recipient per call. SES signs the
+ * message (Easy DKIM), replaces Message-ID and Date, and publishes delivery events. The credentials need
+ * ses:SendEmail and, for raw mail, ses:SendRawEmail.
  *
- * SES has no idempotency key: it sends a mail as often as it receives it. So the SDK does not retry, and a response that
- * leaves open whether the mail was accepted is `unknown`, which is not retried either.
+ * SES has no idempotency key: it sends a message as often as it receives it. SDK retries are therefore
+ * disabled, and if it is unclear whether the message was accepted, the outcome is `unknown`, which is not
+ * retried either.
  *
- * When SES is unavailable (throttled, paused, no credentials, unreachable), a circuit breaker backs off exponentially and
- * then probes with one mail, as for an MTA (smtp-host.ts).
+ * When SES is unavailable (throttled, paused, no credentials, unreachable), a circuit breaker backs off
+ * exponentially and then probes with one message, as for an MTA (smtp-host.ts).
  */
 export interface SesTransportOptions extends SesAccess {
-  /** The configuration set that publishes events to our topic. */
+  /** The configuration set that publishes events to the installation's topic. */
   configurationSet: string
-  /** SES is unavailable, and is not tried for `backoffMs`. */
+  /** Called when SES is unavailable and will not be used for `backoffMs`. */
   onBackoff?: (why: string, backoffMs: number) => void
   limits?: Partial<SesLimits>
   /** The clock for backoff, in milliseconds. */
@@ -37,13 +38,13 @@ export interface SesTransportOptions extends SesAccess {
 
 export interface SesLimits {
   connectMs: number
-  /** In total, from credentials to the last octet of the response. */
+  /** The total time, from resolving credentials to the last octet of the response. */
   sendMs: number
   firstBackoffMs: number
   maxBackoffMs: number
 }
 
-// The worker has a lease of 60 s on the mail. A mail of 40 MB is 53 MB on the wire.
+// The worker's lease lasts 60 s. A 40 MB message is 53 MB on the wire.
 const defaultLimits: SesLimits = {
   connectMs: 5000,
   sendMs: 40_000,
@@ -51,11 +52,11 @@ const defaultLimits: SesLimits = {
   maxBackoffMs: 60_000,
 }
 
-/** The size limit of SES for a message with encoded attachments. */
+/** SES's size limit for a message with encoded attachments. */
 const maxBytes = 40_000_000
-// More than a worker hands over concurrently, so that no mail waits inside the SDK.
+// More than a worker sends concurrently, so no message waits inside the SDK.
 const maxConnections = 1000
-// Shorter than the idle timeout of SES: the outcome of a request on a closing connection would be unknown.
+// Shorter than SES's idle timeout: a request on a closing connection would have an unknown outcome.
 const idleMs = 3000
 
 export class SesTransport implements Transport {
@@ -103,7 +104,7 @@ export class SesTransport implements Transport {
     try {
       const handover = await this.#handOver(mail)
       if (handover.kind === 'sent' || handover.kind === 'refused') {
-        // A send that began before the backoff says nothing about the current state of SES.
+        // A send that began before the backoff does not show the current state of SES.
         if (startedAt >= this.#backoffStartedAt) this.#failures = 0
       } else {
         this.#backOff(handover.detail, isProbe)
@@ -150,20 +151,22 @@ export class SesTransport implements Transport {
       Destination: { ToAddresses: [to] },
       Content: { Raw: { Data: raw } },
       ConfigurationSetName: this.#options.configurationSet,
-      // The return path contains the signed token of the mail (formats/verp.ts); events contain it as a tag.
+      // The return path contains the message's signed token (formats/verp.ts); events contain the token as a
+      // tag.
       EmailTags: [{ Name: sesMailTag, Value: from.slice(0, from.indexOf('@')) }],
     }
   }
 
   #connect(): Promise<SESv2> {
     const { http: httpAgent, https: httpsAgent } = this.#connections
-    // A send is never retried. Its time limits are those of the signal and of the agents.
+    // A send is never retried. The signal and the agents enforce its timeouts.
     return connectSes(this.#options, { maxAttempts: 1, requestHandler: { httpAgent, httpsAgent } })
   }
 
   /**
-   * Certainly not accepted because of the mail: refused. Certainly not accepted for another reason: unreachable. All else:
-   * unknown. The SDK error is not kept: it contains the request with its authorization.
+   * `refused`: definitely not accepted, because of the message. `unreachable`: definitely not accepted, for
+   * another reason. `unknown`: all other cases. The SDK error is discarded, because it contains the request
+   * with its authorization.
    */
   #handoverOf(error: SesError, isCalled: boolean): Handover {
     const { name, message, $metadata } = error
@@ -173,7 +176,7 @@ export class SesTransport implements Transport {
     if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
       return this.#unreachable('no AWS credentials were found')
     }
-    if (!isCalled) return this.#unreachable('SES could not be called: no credentials in time')
+    if (!isCalled) return this.#unreachable('SES could not be called: timed out waiting for credentials')
     if (name === 'EndpointError') return this.#unreachable(oneLine(message))
     if (status === undefined) {
       const why = typeof error.code === 'string' ? error.code : name
@@ -186,7 +189,7 @@ export class SesTransport implements Transport {
     if (status >= 500 || status === 408 || status < 400) {
       return this.#unknown(`SES failed (${name}, status ${status}${request})`)
     }
-    if (isAboutCredentials(name)) return this.#unreachable(`credentials refused (${name}${request})`)
+    if (isAboutCredentials(name)) return this.#unreachable(`credentials rejected (${name}${request})`)
     const reply = `${oneLine(message)} (${name}${request})`
     return mailFaults.has(name)
       ? { kind: 'refused', isPermanent: true, status: null, host: this.#host, reply }
@@ -201,7 +204,7 @@ export class SesTransport implements Transport {
     return { kind: 'unknown', host: this.#host, detail }
   }
 
-  /** Concurrent sends fail together: that counts as one failure. */
+  /** Concurrent sends that fail together count as one failure. */
   #backOff(why: string, isProbe: boolean): void {
     if (this.#failures > 0 && !isProbe) return
     const { firstBackoffMs, maxBackoffMs } = this.#limits
@@ -213,19 +216,20 @@ export class SesTransport implements Transport {
   }
 }
 
-// All other errors are for the operator to correct (paused, suspended, daily quota, unknown configuration set, wrong clock),
-// or are caused on the way. They are not a reason to fail the mail.
+// All other errors either have to be corrected by the operator (paused, suspended, daily quota, unknown
+// configuration set, wrong clock) or occur in transit. They are not a reason to fail the message.
 const mailFaults: ReadonlySet<string> = new Set(['MessageRejected', 'BadRequestException'])
 
-/** Refuses mail that SES would refuse, or would accept wrongly. */
+/** Rejects mail that SES would reject or would process incorrectly. */
 function faultOf({ envelope: { from, to }, raw, needsUtf8 }: Mail): Handover | undefined {
   const refused = (status: string, reply: string): Handover => ({
     ...{ kind: 'refused', isPermanent: true, status, host: null, reply },
   })
-  if (!/^[\w-]{1,256}@/.test(from)) return refused('5.6.0', 'the return path does not identify the mail')
+  if (!/^[\w-]{1,256}@/.test(from)) return refused('5.6.0', 'the return path does not identify the message')
   if (needsUtf8 || /[^\x21-\x7e]/.test(to)) {
     return refused('5.6.7', 'SES does not support non-ASCII local parts (RFC 6531)')
   }
-  if (raw.length > maxBytes) return refused('5.3.4', `the mail exceeds the SES limit of ${maxBytes / 1e6} MB`)
+  if (raw.length > maxBytes)
+    return refused('5.3.4', `the message exceeds the SES limit of ${maxBytes / 1e6} MB`)
   return undefined
 }

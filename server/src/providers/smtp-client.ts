@@ -16,17 +16,17 @@ export interface SmtpAddress {
 }
 
 export interface SmtpTimeouts {
-  /** Until the session is ready: DNS, TCP, TLS, EHLO, AUTH. */
+  /** The maximum time until the session is ready: DNS, TCP, TLS, EHLO, AUTH. */
   openMs: number
-  /** Without an octet from the host. */
+  /** The maximum time without receiving an octet from the host. */
   silenceMs: number
-  /** One mail in total, including attempts at other hosts. */
+  /** The maximum total time for one message, including attempts at other hosts. */
   mailMs: number
-  /** How long an idle session is kept for the next mail. */
+  /** How long an idle session is kept open for the next message. */
   idleMs: number
 }
 
-/** The result of one mail. `isStale`: a reused session was lost before any reply about this mail. */
+/** The result for one message. `isStale`: a reused session was lost before any reply about this message. */
 export type SmtpReply =
   | { kind: 'sent'; reply: string }
   | { kind: 'refused'; code: number; reply: string }
@@ -36,7 +36,7 @@ type Lost = Extract<SmtpReply, { kind: 'lost' }>
 
 const notifyOfFailure = ['FAILURE', 'DELAY'] as const
 
-/** One connection to an MTA, for consecutive mails. */
+/** One connection to an MTA, for consecutive messages. */
 export class SmtpClient {
   readonly #connection: SMTPConnection
   /** The EHLO keywords with their parameters, after STARTTLS if it was used. */
@@ -49,7 +49,7 @@ export class SmtpClient {
 
   private constructor(connection: SMTPConnection) {
     this.#connection = connection
-    // Socket errors are emitted here also when no mail is in transfer.
+    // Socket errors are emitted here even when no message is being sent.
     connection.on('error', () => this.#end())
     connection.on('end', () => this.#end())
     markUtf8(connection, () => this.#requiresUtf8)
@@ -79,7 +79,7 @@ export class SmtpClient {
       logger: false,
     })
     const session = new SmtpClient(connection)
-    // A peer that sends one octet a second never reaches the timeouts of the library.
+    // A peer that sends one octet per second never triggers the library's timeouts.
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), openMs)
     try {
@@ -109,22 +109,22 @@ export class SmtpClient {
     })
   }
 
-  /** Never rejects. After a refusal the session stays open, where possible. */
+  /** Never rejects. After a rejection the session stays open if possible. */
   async send(mail: Mail, withinMs: number): Promise<SmtpReply> {
     const isFresh = this.#mails++ === 0
     if (needsUtf8(mail) && !this.extensions.has('SMTPUTF8')) {
       return {
         kind: 'refused',
         code: 553,
-        reply: '553 5.6.7 SMTPUTF8 is required, but was not offered by the host',
+        reply: '553 5.6.7 SMTPUTF8 is required, but the host does not offer it',
       }
     }
-    // RFC 6152 §3: the mail would have to be re-encoded, which would break the signature.
+    // RFC 6152 §3: the message would have to be re-encoded, which would break the signature.
     if (!isSevenBit(mail.raw) && !this.extensions.has('8BITMIME')) {
       return {
         kind: 'refused',
         code: 554,
-        reply: '554 5.6.3 8BITMIME is required, but was not offered by the host',
+        reply: '554 5.6.3 8BITMIME is required, but the host does not offer it',
       }
     }
     this.#requiresUtf8 = needsUtf8(mail)
@@ -150,7 +150,9 @@ export class SmtpClient {
     return result
   }
 
-  /** Sends one command and returns the reply, for checks that send no mail. Rejects when there is no reply. */
+  /**
+   * Sends one command and returns the reply, for checks that do not send mail. Rejects if there is no reply.
+   */
   command(line: string, withinMs: number): Promise<string> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`no reply within ${withinMs} ms`)), withinMs)
@@ -164,7 +166,9 @@ export class SmtpClient {
     })
   }
 
-  /** A host that refuses a mail during the transfer may still be reading: that session is not reused. */
+  /**
+   * A host that rejects a message during the transfer may still be reading, so that session is not reused.
+   */
   async #recover(wasInTransfer: boolean, withinMs: number): Promise<void> {
     if (wasInTransfer || this.isOver) return this.close()
     const isReset = await new Promise<boolean>((resolve) => {
@@ -183,7 +187,7 @@ export class SmtpClient {
   close(): void {
     if (!this.isOver) this.#connection.quit()
     this.#end()
-    // Without a reply to QUIT the connection is dropped.
+    // Without a reply to QUIT, the connection is dropped.
     setTimeout(() => this.destroy(), 2000).unref()
   }
 
@@ -201,8 +205,9 @@ export class SmtpClient {
 }
 
 /**
- * STARTTLS wherever it is offered. Without a login it only protects against passive eavesdropping, so any certificate is
- * accepted, as between MTAs (RFC 7435); a password is sent only to a host with a valid certificate, or over loopback.
+ * Uses STARTTLS if it is offered. Without a login, TLS protects only against passive eavesdropping, so any
+ * certificate is accepted, as between MTAs (RFC 7435). A password is sent only to a host with a valid
+ * certificate, or over loopback.
  */
 function startTls({ host, isTls, login }: SmtpAddress) {
   if (isTls) return {}
@@ -228,7 +233,10 @@ function envelopeOf(mail: Mail) {
   }
 }
 
-/** RFC 3461 §4.2; RFC 6533 §3 for non-ASCII addresses: `\x{…}`, so that they pass where only ASCII is allowed. */
+/**
+ * RFC 3461 §4.2. RFC 6533 §3 encodes non-ASCII addresses as `\x{…}`, which is valid where only ASCII is
+ * allowed.
+ */
 function originalRecipient(to: string): string {
   if (isAscii(to)) return `rfc822;${to}`
   const encoded = to.replace(
@@ -238,7 +246,7 @@ function originalRecipient(to: string): string {
   return `utf-8;${encoded}`
 }
 
-/** `readableDidRead`: the host has accepted DATA, and may have the complete mail. */
+/** If `readableDidRead` is true, the host has accepted DATA and may have the complete message. */
 const bodyOf = (raw: Buffer): Readable =>
   new Readable({
     read() {
@@ -253,13 +261,13 @@ function resultOf(
   lost: (detail: string, mayBeSent: boolean) => Lost,
 ): SmtpReply {
   const { code, responseCode = 0, response = '' } = error
-  // RFC 5321 §3.8: with 421 the host closes the session, and does not accept the mail.
+  // RFC 5321 §3.8: with 421 the host closes the session and does not accept the message.
   if (responseCode === 421) return lost(replyText(response), false)
   if (responseCode >= 400 && (code === 'EENVELOPE' || code === 'EMESSAGE')) {
     return { kind: 'refused', code: responseCode, reply: replyText(response) }
   }
   if (code === 'EENVELOPE' || code === 'EMESSAGE') {
-    // Refused locally: larger than the SIZE that the host announced.
+    // Rejected locally: the message is larger than the SIZE that the host announced.
     return { kind: 'refused', code: 552, reply: `552 5.3.4 ${replyText(error.message)}` }
   }
   return lost(replyText(error.message), wasInTransfer && responseCode < 400)
@@ -275,7 +283,10 @@ const extensionsOf = (reply: string): Map<string, string> =>
       .flatMap((match) => (match ? [[(match[1] ?? '').toUpperCase(), (match[2] ?? '').trim()]] : [])),
   )
 
-/** The library has no method for a single command: it writes one, and calls the first of these with the reply. */
+/**
+ * The library has no method for sending a single command: this writes the command, and the library calls the
+ * first of these actions with the reply.
+ */
 const actionsOf = (connection: SMTPConnection) =>
   Reflect.get(connection, '_responseActions') as ((reply: string) => void)[]
 
@@ -283,8 +294,8 @@ const writeCommand = (connection: SMTPConnection, line: string): void =>
   (Reflect.get(connection, '_sendCommand') as (line: string) => void).call(connection, line)
 
 /**
- * The library sets SMTPUTF8 only when the envelope needs it, and has no option for a header that does. It writes every
- * command through this one method.
+ * The library sets SMTPUTF8 only if the envelope requires it, and has no option for a header that requires
+ * it. The library writes every command through this one method.
  */
 function markUtf8(connection: SMTPConnection, isRequired: () => boolean): void {
   const write = Reflect.get(connection, '_sendCommand') as (line: string, logged?: string) => void

@@ -4,22 +4,22 @@ import type { Mail } from './transport.ts'
 export interface SmtpLimits {
   /** Concurrent sessions. */
   sessions: number
-  /** Mails per session: reconnecting spreads the load behind a load balancer. */
+  /** Messages per session: reconnecting spreads the load behind a load balancer. */
   mailsPerSession: number
-  /** The backoff after the first failure; it doubles with each further failure, up to the maximum. */
+  /** The backoff after the first failure; it doubles with each subsequent failure, up to the maximum. */
   firstBackoffMs: number
   maxBackoffMs: number
 }
 
 /**
- * One MTA: its sessions, and a circuit breaker.
+ * One MTA: its sessions and a circuit breaker.
  *
  *   up       (closed)    accepts mail in up to `sessions` sessions
  *   backoff  (open)      failed; gets no mail until the backoff has ended
- *   probing  (half-open) the backoff has ended: one mail is in transfer. If the host replies, it is up; if not, the backoff
- *                        doubles
+ *   probing  (half-open) the backoff has ended and one message is in transfer. If the host replies, it is up;
+ *                        otherwise the backoff doubles
  *
- * What counts is whether the host is reachable and replies, not whether it accepts a mail.
+ * The state depends on whether the host is reachable and replies, not on whether it accepts a message.
  */
 export class SmtpHost {
   readonly name: string
@@ -62,7 +62,7 @@ export class SmtpHost {
     return this.#busy >= this.#limits.sessions
   }
 
-  /** The backoff has ended, and no probe is running. */
+  /** The backoff has ended and no probe is running. */
   get isDue(): boolean {
     return !this.isUp && !this.#isProbing && this.#now() >= this.#backoffUntil
   }
@@ -88,7 +88,7 @@ export class SmtpHost {
   async #handOver(mail: Mail, until: number): Promise<SmtpReply> {
     const idle = this.#takeIdle()
     const result = idle ? await this.#sendIn(idle, mail, until) : undefined
-    // The host may close an idle session at any time: that is not a failure.
+    // The host can close an idle session at any time, which is not a failure.
     if (result && !(result.kind === 'lost' && result.isStale)) return result
     let session: SmtpClient
     try {
@@ -129,13 +129,13 @@ export class SmtpHost {
     this.#idle.push({ session, timer })
   }
 
-  /** One failure can affect many mails at once; it counts once. */
+  /** One failure can affect many messages at the same time, but counts only once. */
   #backOff(wasProbe: boolean): void {
     this.#closeIdle()
     if (!this.isUp && !wasProbe) return
     const { firstBackoffMs, maxBackoffMs } = this.#limits
     const backoffMs = Math.min(firstBackoffMs * 2 ** this.#failures++, maxBackoffMs)
-    // With jitter, so that processes do not retry at the same moment.
+    // Jitter prevents processes from retrying at the same time.
     this.#backoffUntil = this.#now() + backoffMs * (0.8 + 0.4 * Math.random())
   }
 
@@ -154,7 +154,7 @@ export class SmtpHost {
 
 const remaining = (until: number): number => Math.max(1, Math.round(until - performance.now()))
 
-/** Unreachable, or out of resources (RFC 3463 §3.4: X.3.1 and X.3.2), independent of the mail. */
+/** Unreachable, or out of resources (RFC 3463 §3.4: X.3.1 and X.3.2), independent of the message. */
 function isHostFailure(result: SmtpReply): boolean {
   if (result.kind === 'lost') return true
   return result.kind === 'refused' && /^4\d\d[ -]4\.3\.[12]\b/.test(result.reply)

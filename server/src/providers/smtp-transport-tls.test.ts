@@ -17,7 +17,7 @@ interface Seen {
 
 const { cert, key } = makeCertificate()
 
-/** An SMTP server of another make, with a certificate that nobody has signed. */
+/** An independent SMTP server with a self-signed certificate. */
 async function startServer(options: SMTPServerOptions): Promise<{ port: number; seen: Seen[] }> {
   const seen: Seen[] = []
   const server = new SMTPServer({
@@ -57,7 +57,7 @@ const login: SMTPServerOptions = {
 }
 
 describe('an MTA', () => {
-  test('gets the mail unchanged, over TLS if it offers STARTTLS', async () => {
+  test('receives the message unchanged, over TLS if it offers STARTTLS', async () => {
     const { port, seen } = await startServer({ authOptional: true })
     const mail = someMail()
     const handover = await serviceFor(`smtp://127.0.0.1:${port}`).send(mail)
@@ -66,13 +66,13 @@ describe('an MTA', () => {
     assert.equal(seen[0]?.raw, mail.raw.toString())
   })
 
-  test('gets the mail in cleartext if it does not', async () => {
+  test('receives the message in cleartext if it does not', async () => {
     const { port, seen } = await startServer({ authOptional: true, disabledCommands: ['STARTTLS'] })
     assert.equal((await serviceFor(`smtp://127.0.0.1:${port}`).send(someMail())).kind, 'sent')
     assert.equal(seen[0]?.isSecure, false)
   })
 
-  test('gets the password of its URL', async () => {
+  test('receives the password from its URL', async () => {
     const { port, seen } = await startServer(login)
     const secret = encodeURIComponent('pass:word/ü')
     assert.equal(
@@ -87,14 +87,14 @@ describe('an MTA', () => {
     assert.match(none.kind === 'refused' ? none.reply : '', /authentication/i)
   })
 
-  test('with a self-signed certificate is refused where TLS is required', async () => {
+  test('that has a self-signed certificate is rejected if TLS is required', async () => {
     const { port, seen } = await startServer({ authOptional: true, secure: true })
     const handover = await serviceFor(`smtps://127.0.0.1:${port}`).send(someMail())
     assert.match(handover.kind === 'unreachable' ? handover.detail : '', /certificate/i)
     assert.equal(seen.length, 0)
   })
 
-  test('gets no password without a valid certificate, except over loopback', async () => {
+  test('receives no password without a valid certificate, except over loopback', async () => {
     for (const options of [{ ...login }, { ...login, disabledCommands: ['STARTTLS'] }]) {
       const attempts: unknown[] = []
       const { port, seen } = await startServer({
@@ -105,14 +105,14 @@ describe('an MTA', () => {
           login.onAuth?.(auth, session, done)
         },
       })
-      // An address that is not known for one of this machine's, and is.
+      // An address of this machine that is not recognized as loopback.
       const handover = await serviceFor(`smtp://po%40stern:x@[::ffff:127.0.0.1]:${port}`).send(someMail())
       assert.match(handover.kind === 'unreachable' ? handover.detail : '', /certificate|STARTTLS/i)
       assert.deepEqual([attempts, seen], [[], []])
     }
   })
 
-  test('gets no password if it does not offer AUTH', async () => {
+  test('receives no password if it does not offer AUTH', async () => {
     const { port, seen } = await startServer({ authOptional: true, disabledCommands: ['AUTH', 'STARTTLS'] })
     const handover = await serviceFor(`smtp://a:b@127.0.0.1:${port}`).send(someMail())
     assert.match(handover.kind === 'unreachable' ? handover.detail : '', /does not offer AUTH/)

@@ -7,11 +7,11 @@ import { type Script, SmtpPeer } from '../testing/peers/smtp-peer.ts'
 import type { SmtpTimeouts } from './smtp-client.ts'
 import { queueIdOf, type ServiceOptions, ServiceProvider, smtpAddressOf } from './smtp-transport.ts'
 
-/** None of these is over before the test has failed. */
+/** A timeout that no test reaches. */
 const neverMs = 10 * patienceMs
 const ordinary = { openMs: neverMs, silenceMs: neverMs, mailMs: neverMs, idleMs: neverMs }
 
-/** A test of a timeout sets its own, and a test of backoff has its own clock. */
+/** Tests of timeouts set their own, and tests of backoff have their own clock. */
 function serviceFor(peers: readonly SmtpPeer[], options: Partial<ServiceOptions> = {}): ServiceProvider {
   const service = new ServiceProvider({
     hosts: peers.map(({ url }) => smtpAddressOf(new URL(url))),
@@ -27,7 +27,7 @@ function serviceFor(peers: readonly SmtpPeer[], options: Partial<ServiceOptions>
 const hostOf = ({ url }: SmtpPeer) => url.replace('smtp://', '')
 const mailCommandsOf = ({ commands }: SmtpPeer) => commands.filter((line) => line.startsWith('MAIL')).length
 
-test('the MTA fleet accepts every name, and returns no tokens', async () => {
+test('the provider "service" accepts every name and returns no tokens', async () => {
   const service = serviceFor([])
   assert.equal(service.name, 'service')
   assert.deepEqual(service.location, { account: null, region: null })
@@ -37,8 +37,8 @@ test('the MTA fleet accepts every name, and returns no tokens', async () => {
   await service.deregister()
 })
 
-describe('a mail handed over', () => {
-  test('is sent unchanged, with DSN parameters, and has the queue id of the MTA', async () => {
+describe('a message sent to an MTA', () => {
+  test("is sent unchanged, with DSN parameters, and has the MTA's queue id", async () => {
     const peer = await SmtpPeer.start()
     const mail = someMail()
     assert.deepEqual(await serviceFor([peer]).send(mail), {
@@ -59,7 +59,7 @@ describe('a mail handed over', () => {
     assert.equal(peer.commands[0], 'EHLO postern.example')
   })
 
-  test('reuses an open session up to its limit of mails', async () => {
+  test('reuses an open session up to its message limit', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer], { limits: { mailsPerSession: 3 } })
     for (let n = 0; n < 7; n++) assert.equal((await service.send(someMail())).kind, 'sent')
@@ -67,7 +67,7 @@ describe('a mail handed over', () => {
     assert.equal(peer.sessions, 3)
   })
 
-  test('is refused permanently or temporarily, and the session is reused', async () => {
+  test('is rejected permanently or temporarily, and the session is reused', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
     for (const [verb, reply, isPermanent, status] of [
@@ -95,14 +95,14 @@ describe('a mail handed over', () => {
     assert.equal(peer.mails.length, 6)
   })
 
-  test('is refused locally if it exceeds the SIZE of the MTA', async () => {
+  test("is rejected locally if it exceeds the MTA's SIZE", async () => {
     const peer = await SmtpPeer.start({ extensions: ['SIZE 1000'] })
     const handover = await serviceFor([peer]).send(someMail({ raw: Buffer.alloc(2000, 'x') }))
     assert.equal(handover.kind === 'refused' && handover.isPermanent && handover.status, '5.3.4')
     assert.equal(mailCommandsOf(peer), 0)
   })
 
-  test('is never handed over with a malformed envelope', async () => {
+  test('is never sent with a malformed envelope', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
     const bad = [
@@ -181,7 +181,7 @@ describe('a mail handed over', () => {
 })
 
 describe('an unreachable host', () => {
-  test('is reported, however it fails to reply', { timeout: 2 * patienceMs }, async () => {
+  test('is reported regardless of how it fails to reply', { timeout: 2 * patienceMs }, async () => {
     const noGreeting = /^no greeting within 400 ms$|Greeting never received/
     const cases: [Script, mayBeSent: boolean, detail: RegExp, limits?: Partial<SmtpTimeouts>][] = [
       [{ greeting: 'silence' }, false, noGreeting, { openMs: 400 }],
@@ -199,7 +199,7 @@ describe('an unreachable host', () => {
       [{ answers: { BODY: 'close' } }, true, /closed/],
       [{ answers: { '.': 'reset' } }, true, /ECONNRESET|closed/],
       [{ answers: { '.': 'close' } }, true, /closed/],
-      // Long enough for all answers that come before it.
+      // Long enough for all earlier replies.
       [{ answers: { '.': 'silence' } }, true, /Timeout/, { silenceMs: 2000 }],
       [{ answers: { '.': '421 4.3.0 Not taken' } }, false, /421/],
     ]
@@ -218,14 +218,14 @@ describe('an unreachable host', () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer], { timeouts: { mailMs: 2000 } })
     assert.equal((await service.send(someMail())).kind, 'sent')
-    // The answers to one mail take ten seconds and more.
+    // The replies to one message take more than ten seconds.
     peer.script = { octetMs: 100 }
     const handover = await service.send(someMail())
     const [, limit] = /^no reply within (\d+) ms$/.exec('detail' in handover ? handover.detail : '') ?? []
     assert.ok(Number(limit) <= 2000, JSON.stringify(handover))
   })
 
-  test('may close an idle session without a backoff', async () => {
+  test('can close an idle session without a backoff', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer])
     for (let n = 0; n < 3; n++) {
@@ -248,7 +248,7 @@ describe('an unreachable host', () => {
     assert.equal(peer.mails.length, 5)
   })
 
-  test('is backed off exponentially, then probed with one mail, and then used again', async () => {
+  test('is backed off exponentially, then probed with one message, and then used again', async () => {
     const peer = await SmtpPeer.start()
     let clock = 0
     const limits = { firstBackoffMs: 400, maxBackoffMs: 800 }
@@ -287,14 +287,14 @@ describe('an unreachable host', () => {
     assert.ok(kinds.every((kind) => kind === 'unreachable'))
     greeting.resolve()
     await Promise.all(sending)
-    assert.equal(kinds.at(-1), 'sent', 'one mail tries it')
+    assert.equal(kinds.at(-1), 'sent', 'one message probes it')
     assert.equal(peer.sessions, sessions + 1)
     assert.equal(service.isUnavailable, false)
     const then = await Promise.all(Array.from({ length: 10 }, () => service.send(someMail())))
     assert.ok(then.every(({ kind }) => kind === 'sent'))
   })
 
-  test('is backed off once for one failure of many mails', async () => {
+  test('is backed off once if many messages fail together', async () => {
     const peer = await SmtpPeer.start({ answers: { MAIL: 'silence' } })
     let clock = 0
     const service = serviceFor([peer], { limits: { maxBackoffMs: 10_000 }, now: () => clock })
@@ -308,7 +308,7 @@ describe('an unreachable host', () => {
     assert.equal(service.isUnavailable, false)
   })
 
-  test('is backed off when it is out of resources, but not when it refuses a mail', async () => {
+  test('is backed off when it is out of resources, but not when it rejects a message', async () => {
     const peer = await SmtpPeer.start({ answers: { RCPT: '451 4.3.0 Look-up failed' } })
     const service = serviceFor([peer])
     assert.equal((await service.send(someMail())).kind, 'refused')
@@ -332,7 +332,7 @@ describe('several hosts', () => {
     )
   })
 
-  test('continue when one of them fails, and no mail is affected', async (t) => {
+  test('continue when one of them fails, without losing mail', async (t) => {
     const [alive, dead] = [await SmtpPeer.start(), await SmtpPeer.start({ greeting: 'silence' })]
     const openMs = 8000
     const service = serviceFor([dead, alive], { timeouts: { openMs }, now: () => 0 })
@@ -343,11 +343,11 @@ describe('several hosts', () => {
     const handovers = await sending
     assert.ok(handovers.every((handover) => handover.kind === 'sent' && handover.host === hostOf(alive)))
     for (let n = 0; n < 20; n++) await service.send(someMail())
-    assert.equal(dead.sessions, 20, 'it is left alone')
+    assert.equal(dead.sessions, 20, 'it is no longer used')
     assert.equal(alive.mails.length, 60)
   })
 
-  test('never get a mail that another may have accepted', async () => {
+  test('never receive a message that another host may have accepted', async () => {
     const peers = [
       await SmtpPeer.start({ answers: { '.': 'reset' } }),
       await SmtpPeer.start({ answers: { '.': 'reset' } }),
@@ -361,7 +361,7 @@ describe('several hosts', () => {
   })
 })
 
-describe('concurrent mails', () => {
+describe('concurrent messages', () => {
   test('wait for a free session', async () => {
     const peer = await SmtpPeer.start()
     const service = serviceFor([peer], { limits: { sessions: 4 } })
@@ -370,7 +370,7 @@ describe('concurrent mails', () => {
     assert.equal(peer.sessions, 4)
   })
 
-  test('all fail when the host is lost, and none waits', async () => {
+  test('all fail without waiting when the host is lost', async () => {
     const peer = await SmtpPeer.start({ answers: { MAIL: 'silence' } })
     const service = serviceFor([peer], { limits: { sessions: 2 }, now: () => 0 })
     const kinds: string[] = []
@@ -379,7 +379,7 @@ describe('concurrent mails', () => {
     peer.cutOff()
     await eventually('all have come back', () => kinds.length === 50)
     assert.ok(kinds.every((kind) => kind === 'unreachable'))
-    assert.equal(peer.sessions, 2, 'those that waited did not try it')
+    assert.equal(peer.sessions, 2, 'waiting messages do not try it')
   })
 
   test('fail when no session is free in time', async (t) => {
@@ -395,7 +395,7 @@ describe('concurrent mails', () => {
     assert.equal(second.kind === 'unreachable' && second.mayBeSent, false)
   })
 
-  test('end when the provider closes', async () => {
+  test('end when the provider is closed', async () => {
     const answer = Promise.withResolvers<void>()
     const peer = await SmtpPeer.start({ waitsFor: { '.': answer.promise } })
     const service = serviceFor([peer], { limits: { sessions: 1 } })
@@ -404,7 +404,7 @@ describe('concurrent mails', () => {
     service.close()
     assert.equal((await waiting).kind, 'unreachable')
     answer.resolve()
-    assert.equal((await underWay).kind, 'sent', 'what is under way is finished')
+    assert.equal((await underWay).kind, 'sent', 'messages in transfer are finished')
     assert.equal((await service.send(someMail())).kind, 'unreachable')
     assert.equal(service.isUnavailable, true)
     await eventually('the session is over', () => peer.open === 0)
@@ -412,7 +412,7 @@ describe('concurrent mails', () => {
   })
 })
 
-test('the queue id is extracted from the reply of an MTA', () => {
+test("the queue id is extracted from the MTA's reply", () => {
   for (const [reply, id] of [
     ['250 2.0.0 Ok: queued as 4XbW5L3zqTz9v7R', '4XbW5L3zqTz9v7R'],
     ['250 2.0.0 from MTA(smtp:[127.0.0.1]:10025): 250 2.0.0 Ok: queued as 1A2B3C', '1A2B3C'],

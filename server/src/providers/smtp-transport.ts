@@ -27,22 +27,23 @@ export interface ServiceOptions {
   now?: () => number
 }
 
-// The worker has a lease of 60 s on the mail.
+// The worker's lease on each message lasts 60 s.
 const defaultTimeouts: SmtpTimeouts = { openMs: 8000, silenceMs: 20_000, mailMs: 40_000, idleMs: 15_000 }
 const defaultLimits: SmtpLimits = {
   sessions: 20,
   mailsPerSession: 200,
   firstBackoffMs: 1000,
-  // Mail is sent again within a minute after a failure has ended.
+  // Sending resumes within a minute after a failure is resolved.
   maxBackoffMs: 30_000,
 }
 
 /**
- * The operator's own MTA fleet, with the wire name `service`. It relays all mail and has no identities, so registration does
- * nothing: DNS records alone decide whether mail may be sent under a name, and Postern signs it.
+ * The operator's MTA fleet, with the wire name `service`. The fleet relays all mail and has no identities, so
+ * registration does nothing: DNS records determine whether mail can be sent from a domain, and Postern signs
+ * the mail.
  *
- * Mail goes to the host with the fewest mails in transfer. An unreachable host is backed off exponentially; its mail goes to
- * another host, unless the first may have accepted it.
+ * Each message is sent to the host with the fewest messages in progress. An unreachable host is backed off
+ * exponentially; its messages are sent to another host, unless the first may have accepted them.
  */
 export class ServiceProvider implements IdentityProvider, Transport {
   readonly name = 'service'
@@ -77,7 +78,7 @@ export class ServiceProvider implements IdentityProvider, Transport {
     return this.#isClosed || !this.#hosts.some((host) => host.isUp || host.isDue)
   }
 
-  /** A host whose backoff has ended is probed with one mail. */
+  /** A host whose backoff has ended is probed with one message. */
   get capacity(): number {
     return this.#hosts.reduce((sum, host) => sum + (host.isUp ? this.#sessions : host.isDue ? 1 : 0), 0)
   }
@@ -105,7 +106,9 @@ export class ServiceProvider implements IdentityProvider, Transport {
     }
   }
 
-  /** A host whose backoff has ended is probed with the next mail; otherwise the least busy host is chosen. */
+  /**
+   * A host whose backoff has ended is probed with the next message; otherwise the least busy host is chosen.
+   */
   #choose(tried: ReadonlySet<SmtpHost>): SmtpHost | 'full' | undefined {
     if (this.#isClosed) return undefined
     const untried = this.#hosts.filter((host) => !tried.has(host))
@@ -118,7 +121,7 @@ export class ServiceProvider implements IdentityProvider, Transport {
     return free[this.#count++ % free.length] ?? 'full'
   }
 
-  /** False when the deadline passed before a slot was free. */
+  /** False if the deadline passed before a slot was free. */
   #waitForSlot(until: number): Promise<boolean> {
     return new Promise((resolve) => {
       const onSlot = () => {
@@ -161,20 +164,21 @@ function handover(host: string, result: SmtpReply): Handover {
   return { kind: 'refused', isPermanent: code >= 500, status: enhancedStatusOf(reply), host, reply }
 }
 
-// Postfix: "queued as 4XbW…"; Exim: "id=1rXyz-…"; KumoMTA: "ids=8a54…,…"; sendmail: "2.0.0 49F… Message accepted".
+// Postfix: "queued as 4XbW…"; Exim: "id=1rXyz-…"; KumoMTA: "ids=8a54…,…"; sendmail: "2.0.0 49F… Message
+// accepted".
 const queueIds = [
   /\bqueued as <?([\w.-]{1,64})/i,
   /\bids?=([\w.-]{1,64})/i,
   /^250[ -]2\.\d\.\d ([\w.-]{1,64}) Message accepted/i,
 ]
 
-/** The queue id of the MTA, by which its operator finds the mail in the logs. */
+/** The MTA's queue id, by which its operator finds the message in the logs. */
 export function queueIdOf(reply: string): string | null {
   const start = reply.slice(0, 1000)
   return queueIds.map((form) => form.exec(start)?.[1]).find((id) => id !== undefined) ?? null
 }
 
-/** Refuses mail that could inject SMTP commands, or end the mail data early, before any host is contacted. */
+/** Rejects mail that could inject SMTP commands or end the mail data early, before any host is contacted. */
 function faultOf({ envelope: { from, to }, dsn, raw }: Mail): Handover | undefined {
   const refused = (status: string, reply: string): Handover => ({
     ...{ kind: 'refused', isPermanent: true, status, host: null, reply },
@@ -186,6 +190,7 @@ function faultOf({ envelope: { from, to }, dsn, raw }: Mail): Handover | undefin
   if ((from !== '' && !isAddress(from)) || !isAddress(to) || !/^[\x21-\x7e]{1,100}$/.test(dsn.envid)) {
     return refused('5.1.3', 'the envelope is malformed')
   }
-  // RFC 5322 §2.2 does not allow NUL, and some MTAs drop it: then `<CRLF><NUL>.<CRLF>` would end the mail.
-  return raw.includes(0) ? refused('5.6.0', 'the mail contains a NUL character') : undefined
+  // RFC 5322 §2.2 does not allow NUL. Some MTAs drop it, and `<CRLF><NUL>.<CRLF>` would then end the message
+  // prematurely.
+  return raw.includes(0) ? refused('5.6.0', 'the message contains a NUL character') : undefined
 }

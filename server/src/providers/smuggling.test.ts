@@ -9,7 +9,7 @@ import { cleanUp } from '../testing/harness/cleanup.ts'
 import { SmtpPeer } from '../testing/peers/smtp-peer.ts'
 import { ServiceProvider, smtpAddressOf } from './smtp-transport.ts'
 
-// Whatever any MTA was ever seen to take for the end of a mail, and some with a NUL that others drop.
+// Every sequence that an MTA is known to accept as the end of a message, and some with a NUL that MTAs drop.
 const ends = [
   '\r\n.\r\n',
   '\n.\n',
@@ -62,8 +62,10 @@ const plain: Content = {
   attachments: [{ filename: 'a.txt', content_type: 'text/plain', content: 'AAAA', content_id: null }],
 }
 
-/** Every place of a mail that a sender fills, with something hostile in it, as if nothing had been checked before. */
-const places: Record<string, (text: string) => Partial<Content>> = {
+/**
+ * Every part of a message that a sender controls, with hostile text in it, as if no input had been validated.
+ */
+const parts: Record<string, (text: string) => Partial<Content>> = {
   text: (text) => ({ text: `a${text}b` }),
   'text alone': (text) => ({ text, html: null, attachments: [] }),
   html: (text) => ({ html: `<p>${text}</p>` }),
@@ -78,14 +80,14 @@ const places: Record<string, (text: string) => Partial<Content>> = {
   'name of a header': (text) => ({ headers: [{ name: `X-Tag${text}`, value: 'b' }] }),
 }
 for (const content_type of ['text/plain', 'message/rfc822']) {
-  places[`content of an attachment, ${content_type}`] = (text) => ({
+  parts[`content of an attachment, ${content_type}`] = (text) => ({
     attachments: [
       { filename: 'a', content_type, content: Buffer.from(`a${text}b`).toString('base64'), content_id: null },
     ],
   })
 }
 for (const field of ['filename', 'content_type', 'content_id'] as const) {
-  places[`${field} of an attachment`] = (text) => ({
+  parts[`${field} of an attachment`] = (text) => ({
     attachments: [
       { filename: 'a', content_type: 'a/b', content: 'AAAA', content_id: 'c', [field]: `text/a${text}b` },
     ],
@@ -103,12 +105,15 @@ const wanted =
     ' ',
   )
 
-/** Sends, and sees whether the peer, which takes everything for an end, got one mail with the fields that it should have. */
+/**
+ * Sends a message to the peer, which accepts every line ending, and asserts that the peer received one
+ * message with the expected fields.
+ */
 async function assertOneMail(raw: Buffer, where: string): Promise<void> {
   const [mails, commands] = [peer.mails.length, peer.commands.length]
   const handover = await service.send(someMail({ raw }))
   assert.equal(handover.kind, 'sent', where)
-  // What was smuggled in would be read as a command after this.
+  // Any smuggled text would be read as a command at this point.
   const next = await service.send(someMail())
   assert.equal(next.kind, 'sent', where)
   assert.equal(peer.mails.length - mails, 2, `${where}: split`)
@@ -124,14 +129,14 @@ async function assertOneMail(raw: Buffer, where: string): Promise<void> {
   )
 }
 
-describe('a mail handed over to an MTA that accepts every line end', () => {
-  test('stays one mail, whatever sequences in it look like its end', async (t) => {
+describe('a message sent to an MTA that accepts every line ending', () => {
+  test('stays one message even if it contains sequences that look like its end', async (t) => {
     let [sent, refused] = [0, 0]
-    for (const [place, change] of Object.entries(places)) {
+    for (const [part, change] of Object.entries(parts)) {
       for (const end of ends) {
         for (const text of [`${end}${smuggled}`, `x${end}${smuggled}${end}`, `${end.repeat(3)}${smuggled}`]) {
           const raw = await composeMime({ ...plain, ...change(text) }, composition).catch(() => undefined)
-          const where = `${place}: ${JSON.stringify(text.slice(0, 20))}`
+          const where = `${part}: ${JSON.stringify(text.slice(0, 20))}`
           if (!raw) {
             refused++
             continue
@@ -146,11 +151,11 @@ describe('a mail handed over to an MTA that accepts every line end', () => {
         }
       }
     }
-    t.diagnostic(`${sent} mails handed over, ${refused} not even composed`)
+    t.diagnostic(`${sent} messages handed over, ${refused} not even composed`)
     assert.ok(sent > 300)
   })
 
-  test('stays one mail when it was submitted, and is never sent with a NUL', async () => {
+  test('stays one message if it was submitted by SMTP, and is never sent with a NUL', async () => {
     for (const end of ends) {
       const raw = Buffer.from(`From: ada@example.com\r\n\r\nHello${end}${smuggled}${end}`, 'latin1')
       if (end.includes('\0')) {
@@ -164,7 +169,7 @@ describe('a mail handed over to an MTA that accepts every line end', () => {
       await assertOneMail(Buffer.from(`${start}${smuggled}`), start)
   })
 
-  test('is split by this peer without dot-stuffing: the test detects smuggling', async () => {
+  test('is split by this peer without dot-stuffing, which shows that the test detects smuggling', async () => {
     const before = peer.mails.length
     for (const end of ends.filter((end) => !end.includes('\0'))) {
       const socket = connect(Number(new URL(peer.url).port), '127.0.0.1')
@@ -178,7 +183,7 @@ describe('a mail handed over to an MTA that accepts every line end', () => {
 describe('a line break in a value', () => {
   test('adds no field to the header, in any value', async (t) => {
     let [sent, refused] = [0, 0]
-    for (const [place, change] of Object.entries(places)) {
+    for (const [part, change] of Object.entries(parts)) {
       for (const sign of breaks) {
         const text = `${sign}Bcc: victim@example.org${sign}X-Injected: yes${sign}`
         const raw = await composeMime({ ...plain, ...change(text) }, composition).catch(() => undefined)
@@ -187,7 +192,7 @@ describe('a line break in a value', () => {
           continue
         }
         sent++
-        const where = `${place}: ${JSON.stringify(sign)}`
+        const where = `${part}: ${JSON.stringify(sign)}`
         await assertOneMail(raw, where)
         const names = fieldNames(peer.mails.at(-2)?.raw.toString('latin1') ?? '')
         assert.ok(
@@ -196,10 +201,10 @@ describe('a line break in a value', () => {
         )
       }
     }
-    t.diagnostic(`${sent} mails handed over, ${refused} not even composed`)
+    t.diagnostic(`${sent} messages handed over, ${refused} not even composed`)
   })
 
-  test('is refused in input of senders, and in an envelope', async () => {
+  test('is rejected in input from senders and in an envelope', async () => {
     for (const sign of ['\r\n', '\n', '\r', '\0']) {
       assert.ok('fault' in readMailbox(`a${sign}b <ada@example.com>`))
       assert.ok('fault' in readMailbox(`ada@example.com${sign}`))

@@ -2,23 +2,23 @@ import { type KeyObject, X509Certificate } from 'node:crypto'
 import { snsHostOf } from './sns.ts'
 
 /**
- * Requests to SNS: the certificates with which messages are signed, and the confirmation of a subscription. They go only to
- * the host that is derived from a configured topic, or to the endpoint that the operator has configured instead.
+ * Requests to SNS: fetching signing certificates and confirming subscriptions. They are sent only to the host
+ * derived from a configured topic, or to the endpoint that the operator has configured instead.
  */
 export interface SnsClientOptions {
-  /** For a private endpoint, and for tests. */
+  /** For a private endpoint and for tests. */
   endpoint?: string | undefined
   timeoutMs?: number
 }
 
-/** SNS was not reachable, or failed; a later retry may succeed. */
+/** SNS was unreachable or failed; a retry may succeed. */
 export class SnsUnavailable extends Error {
   override readonly name = 'SnsUnavailable'
 }
 
 const defaultTimeoutMs = 5000
 const maxCertificateBytes = 16 * 1024
-/** Each region has one or two at a time. */
+/** Each region has one or two certificates at a time. */
 const maxCached = 20
 const cacheMs = 24 * 3600_000
 const minKeyBits = 2048
@@ -40,8 +40,8 @@ export class SnsClient {
   }
 
   /**
-   * The key of a certificate that is valid now; undefined when there is none. `beforeFetch` is called when the certificate is
-   * not cached; its errors are passed on. Throws SnsUnavailable.
+   * Returns the key of a currently valid certificate, or undefined. `beforeFetch` is called if the
+   * certificate is not cached; its errors are propagated. Throws SnsUnavailable.
    */
   async keyOf(
     topicArn: string,
@@ -62,7 +62,7 @@ export class SnsClient {
     return isValid ? certificate.key : undefined
   }
 
-  /** Throws SnsUnavailable when SNS does not confirm. */
+  /** Throws SnsUnavailable if SNS does not confirm. */
   async confirm(topicArn: string, token: string): Promise<void> {
     const query = new URLSearchParams({
       ...{ Action: 'ConfirmSubscription', Version: '2010-03-31' },
@@ -91,17 +91,17 @@ export class SnsClient {
     return status === 200 && body ? certificateOf(body) : undefined
   }
 
-  /** `body` is undefined when it is too large. */
+  /** `body` is undefined if it is too large. */
   async #get(address: string): Promise<{ status: number; body: Buffer | undefined }> {
     try {
       const response = await fetch(address, {
-        // A redirect would leave the known host, and is an error.
+        // A redirect would leave the known host, so it is an error.
         redirect: 'error',
         signal: AbortSignal.timeout(this.#timeoutMs),
       })
       return { status: response.status, body: await readAtMost(response, maxCertificateBytes) }
     } catch (error) {
-      // Only the cause is reported; the message of the error may contain the URL, and so a token.
+      // Only the cause is reported, because the error's message can contain the URL with a token.
       const { code, name } = ((error as Error).cause ?? error) as { code?: string; name: string }
       throw new SnsUnavailable(`SNS could not be reached (${code ?? name})`)
     }

@@ -1,13 +1,13 @@
 import { type KeyObject, verify } from 'node:crypto'
 
 /**
- * Messages of Amazon SNS as posted to an HTTPS endpoint: their format, and their signed content. Pure; certificates are
- * fetched in sns-client.ts.
+ * The format and signed content of Amazon SNS messages as posted to an HTTPS endpoint. This module is pure;
+ * sns-client.ts fetches certificates.
  */
 export interface SnsMessage {
   type: 'Notification' | 'SubscriptionConfirmation' | 'UnsubscribeConfirmation'
   topicArn: string
-  /** The published text; in a confirmation, a sentence for people. */
+  /** The published text; in a confirmation, a human-readable sentence. */
   message: string
   /** In a confirmation: the token that confirms the subscription. */
   token: string | null
@@ -40,7 +40,7 @@ const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Undefined when the body is not an SNS message. The content is untrusted until the signature is verified. */
+/** Undefined if the body is not an SNS message. The content is untrusted until the signature is verified. */
 export function readSnsMessage(body: Buffer): SnsMessage | undefined {
   let fields: Record<string, unknown>
   try {
@@ -55,10 +55,10 @@ export function readSnsMessage(body: Buffer): SnsMessage | undefined {
   let signed = ''
   for (const name of signedFields[type]) {
     const value = textOf(name)
-    // Only the subject may be missing; then it is not part of the signed text.
+    // Only the subject can be missing; it is then not part of the signed text.
     if (name === 'Subject' && (value === undefined || value === null)) continue
     if (typeof value !== 'string') return undefined
-    // The signed text is a concatenation of lines: a field with line breaks could imitate two.
+    // The signed text is a concatenation of lines: a field with line breaks could imitate two fields.
     if (name !== 'Message' && value.includes('\n')) return undefined
     signed += `${name}\n${value}\n`
   }
@@ -89,7 +89,7 @@ export function readSnsMessage(body: Buffer): SnsMessage | undefined {
 
 const topic = /^arn:aws(-cn|-us-gov)?:sns:([a-z]{2}(?:-[a-z]+)+-\d{1,2}):\d{12}:[\w-]{1,256}(?:\.fifo)?$/
 
-/** Undefined when it is not a topic ARN. */
+/** Undefined if it is not a topic ARN. */
 export const regionOfTopic = (arn: string): string | undefined => topic.exec(arn)?.[2]
 
 /** The SNS host of the topic's region. Derived from a configured topic, never from a message. */
@@ -102,8 +102,8 @@ export function snsHostOf(arn: string): string {
 const certificatePath = /^\/SimpleNotificationService-[0-9a-f]{8,64}\.pem$/
 
 /**
- * The path of a certificate at the SNS of the topic's region, or undefined. Compared as text, character by character: a
- * port, a user, a query or another spelling of the host do not match.
+ * The path of a certificate on the SNS host of the topic's region, or undefined. The URL is compared
+ * character by character: a port, a user, a query or another spelling of the host does not match.
  */
 export function certificatePathOf({ certificateUrl, topicArn }: SnsMessage): string | undefined {
   const start = `https://${snsHostOf(topicArn)}`

@@ -7,7 +7,7 @@ import { testDatabase } from '../testing/harness/database.ts'
 import { totpCode } from '../testing/harness/totp.ts'
 import { eventually } from '../testing/harness/waiting.ts'
 
-/** What happens to an account is in the activity of its user. */
+/** A user's activity log records what happens to the account. */
 const database = await testDatabase()
 const api = await startApi(database, { POSTERN_TRUSTED_PROXIES: '127.0.0.1' })
 
@@ -34,14 +34,14 @@ const rowsOf = (userId: number) =>
     'select operation, actor_type as actor, after from control.user_activity where user_id = $1 order by seq',
     [userId],
   )
-/** Refusals are recorded behind the answer. */
+/** Rejections are recorded asynchronously, after the response. */
 const rowsUntil = (userId: number, count: number) =>
   eventually(`user ${userId} has ${count} rows`, async () => {
     const rows = await rowsOf(userId)
     return rows.length >= count && rows
   })
 
-/** Without a second factor. */
+/** A user without a second factor. */
 async function makeUser() {
   const admin = await api.makeAdmin()
   await database.query('delete from control.two_factors where user_id = $1', [admin.userId])
@@ -54,8 +54,8 @@ async function makeUser() {
 const signIn = (browser: CookieJar, { email, password }: { email: string; password: string }) =>
   browser.post('/v1/auth/sign-in', { email, password })
 
-describe('the activity of a user', () => {
-  test('has a sign-in with both factors, and from where it was', async () => {
+describe("a user's activity log", () => {
+  test('records a sign-in with both factors and its origin', async () => {
     const admin = await api.makeAdmin()
     const browser = newBrowser()
     await signIn(browser, { ...admin, email: admin.email.toUpperCase() })
@@ -71,7 +71,7 @@ describe('the activity of a user', () => {
     })
   })
 
-  test('has a wrong password and a wrong code, by somebody unknown, and nothing of an address without an account', async () => {
+  test('records wrong passwords and codes with an unknown actor, and nothing for an address without an account', async () => {
     const admin = await api.makeAdmin()
     const browser = newBrowser()
     assert.equal((await signIn(browser, { ...admin, password: 'not the password' })).status, 401)
@@ -93,14 +93,14 @@ describe('the activity of a user', () => {
     )
   })
 
-  test('is not filled by a stranger: of many failures in an hour a few have a row', async () => {
+  test('cannot be flooded by an attacker: only the first few failures per hour are recorded', async () => {
     const admin = await api.makeAdmin()
     for (let no = 0; no < 14; no++) {
-      // The backoff is another test's (password-backoff.test.ts).
+      // The backoff is tested in password-backoff.test.ts.
       await database.query('delete from control.sign_in_failures')
       const answer = await signIn(newBrowser(), { ...admin, password: `wrong password ${no}` })
       assert.equal(answer.status, 401)
-      // As if each came after its delay (password-backoff.ts).
+      // Simulates that each attempt was made after its delay (password-backoff.ts).
       await database.query('delete from control.sign_in_failures')
     }
     await eventually('all are counted', async () => {
@@ -113,7 +113,7 @@ describe('the activity of a user', () => {
     assert.equal((await rowsOf(admin.userId)).length, 10)
   })
 
-  test('has the right password, however many wrong ones came before it', async () => {
+  test('records the right password after any number of wrong ones', async () => {
     const admin = await api.makeAdmin()
     await signIn(newBrowser(), { ...admin, password: 'not the password' })
     await rowsUntil(admin.userId, 1)
@@ -127,7 +127,7 @@ describe('the activity of a user', () => {
     )
   })
 
-  test('has a used backup code, a session that was ended and a sign-out', async () => {
+  test('records a used backup code, a revoked session and a sign-out', async () => {
     const admin = await api.makeAdmin()
     const [one, other] = [newBrowser(), newBrowser()]
     await signIn(one, admin)
@@ -160,7 +160,7 @@ describe('the activity of a user', () => {
     )
   })
 
-  test('has a second factor that was set up, the backup codes made with it, and a changed password', async () => {
+  test('records a new second factor, its backup codes, and a changed password', async () => {
     const user = await makeUser()
     const browser = newBrowser()
     await signIn(browser, user)
@@ -185,7 +185,7 @@ describe('the activity of a user', () => {
     )
   })
 
-  test('is read by the user alone, who must be signed in', async () => {
+  test('is visible only to the signed-in user', async () => {
     assert.equal((await newBrowser().fetch('/v1/auth/activity')).status, 401)
     const user = await makeUser()
     const browser = newBrowser()
@@ -195,8 +195,8 @@ describe('the activity of a user', () => {
   })
 })
 
-describe('without a row', () => {
-  /** The row of the user's activity cannot be written. */
+describe('without an activity row', () => {
+  /** The row in the user's activity log cannot be written. */
   async function withoutRows(work: () => Promise<void>): Promise<void> {
     await database.query(`create function public.refuse() returns trigger language plpgsql as
       $$ begin raise exception 'no activity can be written'; end $$;
@@ -208,7 +208,7 @@ describe('without a row', () => {
     }
   }
 
-  test('nobody signs in, no session ends, no password and no second factor changes', async () => {
+  test('no sign-in, session revocation, password change or second factor change takes effect', async () => {
     const user = await makeUser()
     const browser = newBrowser()
     await signIn(browser, user)
@@ -224,18 +224,18 @@ describe('without a row', () => {
     await withoutRows(async () => {
       const stranger = newBrowser()
       assert.equal((await signIn(stranger, user)).status, 500)
-      assert.equal((await stranger.fetch('/v1/auth/session')).status, 401, 'no cookie was handed over')
+      assert.equal((await stranger.fetch('/v1/auth/session')).status, 401, 'no cookie was set')
       assert.equal((await browser.post('/v1/auth/totp/code', { code: totpCode(totp_uri) })).status, 500)
       const passwords = { current_password: user.password, new_password: 'a much better password' }
       assert.equal((await browser.post('/v1/auth/password', passwords)).status, 500)
       assert.equal((await browser.post('/v1/auth/sign-out')).status, 500)
     })
     assert.deepEqual(await credentials(), before)
-    assert.equal((await browser.fetch('/v1/auth/session')).status, 200, 'the session goes on')
+    assert.equal((await browser.fetch('/v1/auth/session')).status, 200, 'the session stays valid')
   })
 })
 
-test('every chain is whole', async () => {
+test('every chain is intact', async () => {
   const { ok, first_bad } = await verifyActivity(api.context.db.admin)
   assert.deepEqual([ok, first_bad], [true, null])
 })

@@ -9,7 +9,7 @@ export const changePassword = signInOperation({
   path: '/auth/password',
   summary: 'Change your password',
   description:
-    'The new password must have at least 12 characters. All your sessions end, and access tokens issued from them become invalid. The response sets the cookie of a new session.',
+    'The new password must have at least 12 characters. All your sessions are revoked, and access tokens issued from them become invalid. The response sets the cookie for a new session.',
   needsSession: true,
   body: Type.Object(
     { current_password: Password, new_password: Password },
@@ -22,7 +22,7 @@ export const changePassword = signInOperation({
   ),
   success: 'The password is changed. A cookie is set.',
   failures: {
-    401: '`unauthenticated`: the current password is wrong, there is no session, the session lacks the second factor that is set up, or the request comes from another site.',
+    401: '`unauthenticated`: the current password is wrong, there is no session, a second factor is set up but was not verified in this session, or the request comes from another site.',
     429: tooManyAttempts,
   },
   run: ({ signIn, browser, body }) =>

@@ -6,13 +6,13 @@ export const endSession = signInOperation({
   id: 'auth.end-session',
   method: 'DELETE',
   path: '/auth/sessions/:id',
-  summary: 'End one of your sessions',
+  summary: 'Revoke one of your sessions',
   description: 'Access tokens issued from the session become invalid immediately.',
   needsSession: true,
   params: Type.Object({
-    id: Type.String({ ...PathId, description: 'The id of the session, as `auth.list-sessions` returns it.' }),
+    id: Type.String({ ...PathId, description: 'The session id, as returned by `auth.list-sessions`.' }),
   }),
-  success: 'The session has ended.',
+  success: 'The session is revoked.',
   failures: { 404: '`not_found`: you have no session with this id.' },
   run: ({ signIn, browser, params }) => signIn.endSession(browser, pathId(params.id)),
 })

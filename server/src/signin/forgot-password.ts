@@ -7,7 +7,7 @@ export const forgotPassword = signInOperation({
   path: '/auth/password/forgot',
   summary: 'Request a password reset link',
   description:
-    'Mails a link if an active account with a password has this address. The response is the same for every address. The link can be used once and expires after one hour. An account receives at most five reset mails per UTC day.',
+    'Sends a link if the address belongs to an active account with a password. The response is the same for every address. The link can be used once and expires after one hour. An account receives at most five reset links per UTC day.',
   needsSession: false,
   storesText: true,
   body: Type.Object(
@@ -17,7 +17,7 @@ export const forgotPassword = signInOperation({
   success: 'The request is accepted.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
-    404: '`not_found`: this installation does not send password reset mails.',
+    404: '`not_found`: this installation does not send password reset links.',
     429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
   run: ({ signIn, browser, body }) => signIn.forgotPassword(browser, body.email),

@@ -7,7 +7,7 @@ export const issueToken = signInOperation({
   path: '/auth/token',
   summary: 'Issue an access token',
   description:
-    'The token is valid for ten minutes. It becomes invalid earlier if its session ends or the user is disabled. Send it as `Authorization: Bearer`. An administrator needs a session with a second factor.',
+    'The token is valid for ten minutes. It becomes invalid earlier if the session ends or the user is disabled. Send it as `Authorization: Bearer`. Administrators must have completed two-factor authentication in the session.',
   needsSession: true,
   response: Type.Object({
     token: Type.String(),
@@ -15,7 +15,7 @@ export const issueToken = signInOperation({
   }),
   success: 'The access token.',
   failures: {
-    401: '`unauthenticated`: there is no session, the session of an administrator has no second factor, or the request comes from another site.',
+    401: '`unauthenticated`: there is no session, an administrator has not completed two-factor authentication in the session, or the request comes from another site.',
   },
   async run({ signIn, browser }) {
     const { body, cookies } = await signIn.issueToken(browser)

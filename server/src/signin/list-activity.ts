@@ -6,9 +6,9 @@ export const listActivity = signInOperation({
   id: 'auth.list-activity',
   method: 'GET',
   path: '/auth/activity',
-  summary: 'List the activity of your account',
+  summary: 'List your account activity',
   description:
-    'Sign-ins and failed attempts, sign-outs and ended sessions, changes of password and second factor, and accepted invitations, newest first. At most ten failed attempts are recorded per hour; `attempts_not_recorded_before` of the next row counts the others. Rows form a hash chain. The newest 10,000 rows are kept, for one year unless the operator configures another period.',
+    "Sign-ins and failed attempts, sign-outs and revoked sessions, password and second-factor changes, and accepted invitations, newest first. At most ten failed attempts are recorded per hour; the next row's `attempts_not_recorded_before` is the number of attempts that were not recorded. Rows form a hash chain. At most the newest 10,000 rows are stored, for one year unless the operator configures a different retention period.",
   needsSession: true,
   query: PageQuery,
   response: listOf(Activity),

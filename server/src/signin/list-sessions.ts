@@ -15,7 +15,7 @@ export const listSessions = signInOperation({
     data: Type.Array(
       Type.Object({
         id: Type.Integer(),
-        is_current: Type.Boolean({ description: 'Whether this is the session of the request.' }),
+        is_current: Type.Boolean({ description: 'Whether this is the current session.' }),
         second_factor_at: Type.Union([Time, Type.Null()], {
           description: 'When the second factor was verified in this session.',
         }),

@@ -1,8 +1,8 @@
 /**
- * Operations of the signin plane. They take and set a session cookie instead of a bearer token.
+ * Operations of the signin plane. They use a session cookie instead of a bearer token.
  *
- * A browser attaches cookies to requests that another site makes, so a request that names another origin is refused,
- * in addition to SameSite=Strict on the cookie itself.
+ * A browser also attaches cookies to requests made by another site, so a request from another origin is rejected, in
+ * addition to SameSite=Strict on the cookie itself.
  */
 import type { FastifyRequest } from 'fastify'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
@@ -24,22 +24,22 @@ export interface SignInOperation<
   method: 'GET' | 'POST' | 'DELETE'
   path: string
   summary: string
-  /** What the summary leaves out, in Markdown. */
+  /** Details that the summary does not include, in Markdown. */
   description: string
-  /** False for an operation that opens a session. */
+  /** False for an operation that creates a session. */
   needsSession: boolean
-  /** The operation stores text of the caller unchanged. */
+  /** The operation stores text from the caller unchanged. */
   storesText?: true
-  /** With an example, as `examples: [...]`. */
+  /** Must contain an example, as `examples: [...]`. */
   body?: Body
   params?: Params
-  /** Query parameters. Any other parameter is refused. */
+  /** Query parameters. Any other parameter is rejected. */
   query?: Query
-  /** Absent: the response is 204 with an empty body. */
+  /** If absent, the response is 204 with an empty body. */
   response?: TSchema
-  /** What a success means, as a sentence. */
+  /** Describes the successful response, in a sentence. */
   success: string
-  /** In addition to the failures that all operations share: status → code and sentence. */
+  /** Errors besides those that all operations share: status → code and sentence. */
   failures?: Record<number, string>
   run(call: {
     signIn: SignIn
@@ -60,7 +60,7 @@ export const tooManyRequests =
   '`rate_limited`: too many requests from this address. Try again after the time in `Retry-After`.'
 export const tooManyAttempts = '`rate_limited`: too many attempts. Try again after the time in `Retry-After`.'
 
-/** Gives `run` the types of the schemas. */
+/** Types the arguments of `run` according to the schemas. */
 export const signInOperation = <Body extends TSchema, Params extends TSchema, Query extends TProperties>(
   operation: SignInOperation<Body, Params, Query>,
 ): SignInOperation => operation as unknown as SignInOperation
@@ -76,7 +76,7 @@ export function registerSignIn(
       method,
       url: `/v1${path}`,
       schema: schemaOf(operation),
-      // Before the cookie is read, because each session lookup queries the database.
+      // Checked before the cookie is read, because each session lookup queries the database.
       onRequest: ({ ip }) => addressLimit(networkOf(ip)),
       ...(operation.query ? { preValidation: decodeParameters } : {}),
       ...(operation.storesText ? { preValidation: refuseUnstorableText } : {}),

@@ -8,7 +8,7 @@ import { totpCode } from '../testing/harness/totp.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 
-test('while the database is away, every operation of the signin plane answers 503 and says to try again', async () => {
+test('while the database is unavailable, every operation on the signin plane returns 503 and tells the caller to try again', async () => {
   const admin = await api.makeAdmin()
   const browser = new CookieJar(api.url)
   const { email, password } = admin

@@ -5,7 +5,7 @@ import { startApi } from '../testing/harness/api.ts'
 import { CookieJar } from '../testing/harness/cookie-jar.ts'
 import { testDatabase } from '../testing/harness/database.ts'
 
-/** Every browser comes from an address of its own: the limit per address is another test's (sign-in.test.ts). */
+/** Every browser has its own address: the limit per address is tested in sign-in.test.ts. */
 const database = await testDatabase()
 const api = await startApi(database, { POSTERN_TRUSTED_PROXIES: '127.0.0.1' })
 
@@ -24,7 +24,7 @@ async function guess(email: string, times: number): Promise<number[]> {
   return statuses
 }
 
-/** The time that a failure lies back moves on. */
+/** Moves the time of a failure into the past. */
 const pass = (seconds: number) =>
   database.query('update control.sign_in_failures set failed_at = failed_at - make_interval(secs => $1)', [
     seconds,
@@ -32,7 +32,7 @@ const pass = (seconds: number) =>
 
 const tenWrong = Array.from({ length: 10 }, () => 401)
 
-/** Status, headers that tell something, and body: all that a caller sees. */
+/** Status, relevant headers and body: everything that a caller sees. */
 async function seen(response: Response) {
   const headers = ['retry-after', 'content-type', 'set-cookie', 'www-authenticate'].map((name) =>
     response.headers.get(name),
@@ -40,18 +40,18 @@ async function seen(response: Response) {
   return [response.status, ...headers, await response.text()]
 }
 
-test('an address that PostgreSQL cannot store is refused as no address', async () => {
+test('an address that PostgreSQL cannot store is rejected as invalid', async () => {
   for (const email of ['a\0b@example.com', '\0\0\0', '\uD800@example.com']) {
     assert.equal((await signIn(email, 'whatever it is')).status, 422, JSON.stringify(email))
   }
   await database.query('delete from control.sign_in_failures')
 })
 
-describe('wrong passwords for an account, each from another address', () => {
-  test('wait after the tenth, longer each time, and the right one is refused until then', async () => {
+describe('wrong passwords for an account, each from a different IP address', () => {
+  test('cause increasing delays after the tenth, and the right password is rejected during a delay', async () => {
     const { email, password } = await api.makeAdmin()
     assert.deepEqual(await guess(email, 10), tenWrong)
-    // Far from its end, whatever the machine does meanwhile.
+    // Long enough not to expire during the test.
     await database.query('update control.sign_in_failures set failures = 16')
     const refused = await signIn(email, password)
     assert.equal(refused.status, 429)
@@ -68,7 +68,7 @@ describe('wrong passwords for an account, each from another address', () => {
     assert.deepEqual(await guess(email, 10), tenWrong, 'which resets the count')
   })
 
-  test('wait a quarter of an hour at most', async () => {
+  test('cause a delay of at most 15 minutes', async () => {
     const rows = await database.query<{ n: number; seconds: number }>(
       `select n, extract(epoch from control.sign_in_delay(n))::int as seconds
          from unnest(array[0, 9, 10, 11, 15, 20, 1000000]) as n`,
@@ -79,7 +79,7 @@ describe('wrong passwords for an account, each from another address', () => {
     )
   })
 
-  test('are counted when they come at once: of forty after a wait, one is tried', async () => {
+  test('are counted even if they are concurrent: of forty attempts after a delay, one is checked', async () => {
     const { email } = await api.makeAdmin()
     await guess(email, 1)
     await database.query('update control.sign_in_failures set failures = 20')
@@ -92,7 +92,7 @@ describe('wrong passwords for an account, each from another address', () => {
     assert.deepEqual([tried, refused], [1, 39])
   })
 
-  test('look the same to the byte for an account and for an address without one', async () => {
+  test('get identical responses for an account and for an address without one', async () => {
     const { email } = await api.makeAdmin('account@example.com')
     await database.query('delete from control.sign_in_failures')
     const both = [email, 'missing@example.com']
@@ -114,7 +114,7 @@ describe('wrong passwords for an account, each from another address', () => {
     assert.deepEqual(plain(known), plain(unknown))
   })
 
-  test('keep no browser waiting that has signed in before, and such a browser has a count of its own', async () => {
+  test('do not delay a browser that has signed in before: it is counted separately', async () => {
     const { email, password } = await api.makeAdmin()
     const known = newBrowser()
     assert.equal((await signIn(email, password, known)).status, 200)
@@ -143,11 +143,11 @@ describe('wrong passwords for an account, each from another address', () => {
     assert.equal(
       (await signIn(email, password)).status,
       200,
-      'whom the count of that browser does not keep waiting',
+      'who is not delayed by the count of that browser',
     )
   })
 
-  test('are not counted where the limit of the address refused them', async () => {
+  test("are not counted if the IP address's rate limit rejected them", async () => {
     await database.query('delete from control.sign_in_failures')
     const browser = newBrowser()
     const { email } = await api.makeAdmin()
@@ -159,7 +159,7 @@ describe('wrong passwords for an account, each from another address', () => {
     assert.deepEqual(row, { failures: 0 })
   })
 
-  test('are kept as digests, for a day, and of unknown addresses up to a number', async () => {
+  test('are stored as digests for one day, with a limit for unknown addresses', async () => {
     await database.query('delete from control.sign_in_failures')
     await signIn('secret.person@example.com', 'wrong')
     const rows = await database.query<{ row: string }>(

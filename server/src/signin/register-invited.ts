@@ -8,12 +8,12 @@ export const registerInvited = signInOperation({
   path: '/auth/register',
   summary: 'Register with an invitation',
   description:
-    'Creates an account with the invited address and adds it to the project. No session is opened; sign in afterwards. If you already have an account, accept the invitation with `POST /v1/invitations/accept`.',
+    'Creates an account with the invited address and adds it to the project. No session is created; sign in afterwards. If you already have an account, accept the invitation with `POST /v1/invitations/accept`.',
   needsSession: false,
   storesText: true,
   body: Type.Object(
     {
-      token: Type.String({ maxLength: 100, description: 'The token in the invitation mail.' }),
+      token: Type.String({ maxLength: 100, description: 'The token from the invitation.' }),
       name: Type.String({ minLength: 1, maxLength: 100 }),
       password: Type.String({ minLength: 12, maxLength: 128 }),
     },
@@ -29,11 +29,11 @@ export const registerInvited = signInOperation({
     },
   ),
   response: Member,
-  success: 'The account is created and is a member of the project.',
+  success: 'The account is created and added to the project.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
-    404: '`not_found`: the invitation is invalid, was used or withdrawn, or has expired.',
-    409: '`already_exists`: an account with the invited address exists.',
+    404: '`not_found`: the invitation is invalid, has already been used, was withdrawn, or has expired.',
+    409: '`already_exists`: an account with the invited address already exists.',
     429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
   run: ({ signIn, browser, body }) => signIn.registerInvited(browser, body),

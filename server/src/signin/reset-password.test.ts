@@ -27,7 +27,7 @@ const reset = (token: string, new_password = 'a much better password') =>
 const sendMails = () => sendDueResets(deps, 100, AbortSignal.timeout(patienceMs))
 const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
 
-/** The token of the last mail to this address. */
+/** The token in the last message to this address. */
 function tokenFor(email: string): string {
   const text = mailsTo(email).at(-1)?.text.replaceAll('=\r\n', '') ?? ''
   const [, token] = /http:\/\/localhost:8080\/console\/reset-password#(pwr_[\w-]{43})\b/.exec(text) ?? []
@@ -40,7 +40,7 @@ async function mailedToken(email: string): Promise<string> {
   return tokenFor(email)
 }
 
-/** With a password alone. */
+/** A user who signs in with only a password. */
 async function makeCustomer() {
   const made = await api.makeAdmin()
   await database.query(`update control.users set role = 'user', two_factor_enabled = false where id = $1`, [
@@ -56,7 +56,7 @@ const userRow = (userId: number) =>
   )
 
 describe('auth.forgot-password', () => {
-  test('answers the same to the byte, and writes the same rows, for an account and an address without one', async () => {
+  test('returns identical responses and writes the same rows for an account and an address without one', async () => {
     const { email, userId } = await api.makeAdmin()
     const disabled = await api.makeAdmin()
     await database.query('update control.users set is_active = false where id = $1', [disabled.userId])
@@ -87,10 +87,10 @@ describe('auth.forgot-password', () => {
     const left = await database.query('select user_id::int from control.password_resets')
     assert.deepEqual(left, [{ user_id: userId }])
     await sendMails()
-    assert.equal(mailsTo(email).length, 1, 'what was sent is not sent again')
+    assert.equal(mailsTo(email).length, 1, 'a sent message is not sent again')
   })
 
-  test('mails an account five times in a day at most, and is refused to a network beyond thirty', async () => {
+  test('sends an account at most five links per day, and rejects more than thirty requests from one network', async () => {
     const { email } = await api.makeAdmin()
     for (let n = 0; n < 8; n++) assert.equal((await forgot(email)).status, 204)
     await sendMails()
@@ -115,7 +115,7 @@ describe('auth.forgot-password', () => {
     assert.ok(!api.logLines.join('').includes(token))
   })
 
-  test('is not there where the operator has configured no mail', async () => {
+  test('returns 404 if the operator has not configured system mail', async () => {
     const silent = await startApi(database)
     const response = await new CookieJar(silent.url).post('/v1/auth/password/forgot', {
       email: 'a@example.com',
@@ -125,7 +125,7 @@ describe('auth.forgot-password', () => {
 })
 
 describe('auth.reset-password', () => {
-  test('sets the password once, ends every session, and leaves role and second factor as they are', async () => {
+  test('sets the password once, revokes every session, and keeps the role and second factor', async () => {
     const { email, password, totpUri, userId } = await api.makeAdmin()
     const before = await userRow(userId)
     const browser = newBrowser()
@@ -153,7 +153,7 @@ describe('auth.reset-password', () => {
     assert.deepEqual(await userRow(userId), before)
   })
 
-  test('lets in at once a person whose account waits because of a stranger’s guesses', async () => {
+  test('clears the backoff caused by an attacker’s guesses', async () => {
     const { email } = await api.makeAdmin()
     await newBrowser().post('/v1/auth/sign-in', { email, password: 'wrong' })
     await database.query('update control.sign_in_failures set failures = 1000')
@@ -162,7 +162,7 @@ describe('auth.reset-password', () => {
     assert.equal(answer.status, 200)
   })
 
-  test('is one answer for a made-up, a used, an expired and a wrongly written token, and for a disabled user', async () => {
+  test('returns the same response for an invented, used, expired or malformed token, and for a disabled user', async () => {
     const { email } = await api.makeAdmin()
     const expired = await mailedToken(email)
     await database.query(`update control.password_resets set expires_at = expires_at - interval '1 hour'`)
@@ -183,14 +183,14 @@ describe('auth.reset-password', () => {
     )
   })
 
-  test('of two at once sets one', async () => {
+  test('accepts one of two concurrent requests', async () => {
     const { email } = await api.makeAdmin()
     const token = await mailedToken(email)
     const answers = await Promise.all([1, 2, 3].map((n) => reset(token, `the password number ${n}`)))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404, 404])
   })
 
-  test('is refused with a link from before the password was changed, or reset at the shell', async () => {
+  test('rejects a link that was created before the password was changed or reset on the command line', async () => {
     const { email, password } = await makeCustomer()
     const [asked, made] = [
       await mailedToken(email),
@@ -207,7 +207,7 @@ describe('auth.reset-password', () => {
     assert.equal((await reset(later)).status, 404)
   })
 
-  test('leaves no session to a sign-in that was under way with the old password', async () => {
+  test('leaves no session to a concurrent sign-in with the old password', async () => {
     const { email, password, userId } = await makeCustomer()
     await database.query(
       `create function control.reset_meanwhile() returns trigger language plpgsql as $$
@@ -227,7 +227,7 @@ describe('auth.reset-password', () => {
     assert.deepEqual(await database.query('select from control.sessions where user_id = $1', [userId]), [])
   })
 
-  test('is not undone by a thief who keeps changing the password to the one that they know', async () => {
+  test('cannot be undone by an attacker who changes the password to one they know', async () => {
     for (let round = 0; round < 3; round++) {
       const { email, password } = await makeCustomer()
       const token = await mailedToken(email)
@@ -237,7 +237,7 @@ describe('auth.reset-password', () => {
         ...{ current_password: password, new_password: password },
       })
       const statuses = [(await reset(token)).status, (await changing).status]
-      // Whoever changes it first ends the link; whoever resets it first ends the session.
+      // If the password change is first, the link becomes invalid; if the reset is first, the session is revoked.
       assert.ok(['204,401', '404,204'].includes(statuses.join()), statuses.join())
       const isReset = statuses[0] === 204
       const old = await newBrowser().post('/v1/auth/sign-in', { email, password })
@@ -246,8 +246,8 @@ describe('auth.reset-password', () => {
   })
 })
 
-describe('a link that an operator makes', () => {
-  test('gives a customer a new password and no role, and the audit says who made it', async () => {
+describe('a link created by an operator', () => {
+  test('lets a customer set a new password, grants no role, and is recorded in the audit log with its creator', async () => {
     const { email, userId, password } = await api.makeAdmin()
     await database.query(`update control.users set role = 'user' where id = $1`, [userId])
     const reason = 'Called by phone'
@@ -271,7 +271,7 @@ describe('a link that an operator makes', () => {
     assert.ok(!row?.whole.includes(token))
   })
 
-  test('is made for nobody who is disabled or unknown', async () => {
+  test('is not created for disabled or unknown users', async () => {
     const { email, userId } = await api.makeAdmin()
     await database.query('update control.users set is_active = false where id = $1', [userId])
     await assert.rejects(issuePasswordReset({ adminDb, identityDb }, email), /disabled/)
@@ -279,7 +279,7 @@ describe('a link that an operator makes', () => {
   })
 })
 
-test('counts of earlier days are purged, and those of today stay', async () => {
+test("counters from earlier days are purged, and today's are kept", async () => {
   await forgot('counted@example.com')
   const count = async () => (await database.query('select from control.daily_counts')).length
   const today = await count()

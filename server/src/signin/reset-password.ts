@@ -7,11 +7,11 @@ export const resetPassword = signInOperation({
   path: '/auth/password/reset',
   summary: 'Reset the password with a link',
   description:
-    'The token is the part of the link after `#`. All sessions of the user end, and access tokens issued from them become invalid. No session is opened; sign in afterwards, with the second factor if one is set up.',
+    "The token is the part of the link after `#`. All of the user's sessions are revoked, and access tokens issued from them become invalid. No session is created; sign in afterwards, with the second factor if one is set up.",
   needsSession: false,
   body: Type.Object(
     {
-      token: Type.String({ maxLength: 100, description: 'The token in the link.' }),
+      token: Type.String({ maxLength: 100, description: 'The token from the link.' }),
       new_password: Type.String({ minLength: 12, maxLength: 128 }),
     },
     {
@@ -27,7 +27,7 @@ export const resetPassword = signInOperation({
   success: 'The password is changed.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
-    404: '`not_found`: the link is invalid, was used or has expired.',
+    404: '`not_found`: the link is invalid, has already been used, or has expired.',
     429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
   run: ({ signIn, browser, body }) => signIn.resetPassword(browser, body.token, body.new_password),

@@ -38,9 +38,9 @@ const operations = [
 const jwksSchema = {
   operationId: 'auth.list-signing-keys',
   tags: ['auth'],
-  summary: 'List the public keys of access tokens',
+  summary: 'List the public keys for access tokens',
   description:
-    'A JSON Web Key Set (RFC 7517) for programs that verify access tokens themselves. Fetch the set again when a token has an unknown `kid`: new keys sign tokens as soon as they exist.',
+    'A JSON Web Key Set (RFC 7517) for programs that verify access tokens themselves. Fetch the set again when a token has an unknown `kid`: new keys are used for signing as soon as they are created.',
   security: [],
   response: {
     200: {

@@ -9,7 +9,7 @@ export const showSession = signInOperation({
   path: '/auth/session',
   summary: 'Show the current session',
   description:
-    'Use renews the session, at most hourly. A session expires 12 hours after its last renewal, and at the latest one week after the sign-in.',
+    'Using a session renews it, at most once per hour. A session expires 12 hours after its last renewal, and no later than one week after sign-in.',
   needsSession: true,
   response: Type.Object({
     user: Type.Object({

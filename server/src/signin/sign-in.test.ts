@@ -6,7 +6,10 @@ import { CookieJar } from '../testing/harness/cookie-jar.ts'
 import { testDatabase } from '../testing/harness/database.ts'
 import { totpCode } from '../testing/harness/totp.ts'
 
-/** Through real HTTP, with a browser's cookies. Each browser comes from an address of its own: rates are per address. */
+/**
+ * Tests over real HTTP, with cookies as in a browser. Each browser has its own address, because rate limits apply per
+ * address.
+ */
 const database = await testDatabase()
 const api = await startApi(database, { POSTERN_TRUSTED_PROXIES: '127.0.0.1' })
 
@@ -26,7 +29,7 @@ async function refused(response: Response, status: number, error: string): Promi
   return problem.message
 }
 
-/** Makes an administrator and signs them in with both factors. */
+/** Creates an administrator and signs in with both factors. */
 async function signedIn() {
   const admin = await api.makeAdmin()
   const browser = newBrowser()
@@ -36,7 +39,7 @@ async function signedIn() {
   return { admin, browser }
 }
 
-/** A user without any second factor, made as an administrator and then stripped of it. */
+/** A user without a second factor: created as an administrator, then changed. */
 async function makeUser(role: 'user' | 'admin') {
   const admin = await api.makeAdmin()
   await database.query('delete from control.two_factors where user_id = $1', [admin.userId])
@@ -61,7 +64,7 @@ const knockAsAdmin = async (token: string): Promise<number> => {
 }
 
 describe('auth.sign-in', () => {
-  test('with password and TOTP gives an administrator a ten-minute token that opens the administrative plane', async () => {
+  test('with password and TOTP gives an administrator a ten-minute token for the administrative plane', async () => {
     const admin = await api.makeAdmin()
     const browser = newBrowser()
     const first = await browser.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
@@ -73,10 +76,10 @@ describe('auth.sign-in', () => {
     const { iat = 0, exp = 0 } = decodeJwt(token)
     assert.equal(exp - iat, 600)
     assert.equal(Date.parse(expires_at), exp * 1000)
-    assert.equal(await knockAsAdmin(token), 404, 'past the door, where nothing is yet')
+    assert.equal(await knockAsAdmin(token), 404, 'authenticated, but there is no such operation')
   })
 
-  test('answers a wrong password and an unknown address alike', async () => {
+  test('returns the same response for a wrong password and an unknown address', async () => {
     const admin = await api.makeAdmin()
     const wrong = await newBrowser().post('/v1/auth/sign-in', {
       email: admin.email,
@@ -89,7 +92,7 @@ describe('auth.sign-in', () => {
     assert.equal(await refused(wrong, 401, 'unauthenticated'), await refused(unknown, 401, 'unauthenticated'))
   })
 
-  test('is refused to a disabled user, in the words of a wrong password', async () => {
+  test('rejects a disabled user with the message for a wrong password', async () => {
     const admin = await api.makeAdmin()
     await database.query('update control.users set is_active = false where id = $1', [admin.userId])
     const answer = await newBrowser().post('/v1/auth/sign-in', {
@@ -99,7 +102,7 @@ describe('auth.sign-in', () => {
     assert.match(await refused(answer, 401, 'unauthenticated'), /password is wrong/)
   })
 
-  test('is limited per address: the eleventh try in a minute waits', async () => {
+  test('is limited per address: the eleventh attempt in a minute is rejected', async () => {
     const browser = newBrowser()
     for (let attempt = 1; attempt <= 10; attempt++) {
       await refused(
@@ -113,7 +116,7 @@ describe('auth.sign-in', () => {
     assert.ok(Number(last.headers.get('retry-after')) > 0)
   })
 
-  test('refuses a request that another site made in the browser', async () => {
+  test('rejects a cross-site request from a browser', async () => {
     const { browser } = await signedIn()
     await refused(
       await browser.post('/v1/auth/token', undefined, { origin: 'https://evil.example' }),
@@ -124,7 +127,7 @@ describe('auth.sign-in', () => {
     assert.equal(status, 200)
   })
 
-  test('sets cookies that scripts cannot read, other sites do not send and other paths do not get', async () => {
+  test('sets cookies that are HttpOnly, SameSite and limited to a path', async () => {
     const admin = await api.makeAdmin()
     const answer = await newBrowser().post('/v1/auth/sign-in', {
       email: admin.email,
@@ -137,7 +140,7 @@ describe('auth.sign-in', () => {
 })
 
 describe('auth.verify-totp', () => {
-  test('refuses a wrong code, and a code without a sign-in before it', async () => {
+  test('rejects a wrong code, and a code without a pending sign-in', async () => {
     const admin = await api.makeAdmin()
     await refused(
       await newBrowser().post('/v1/auth/totp/code', { code: totpCode(admin.totpUri) }),
@@ -150,7 +153,7 @@ describe('auth.verify-totp', () => {
     await refused(await browser.post('/v1/auth/totp/code', { code: wrong }), 401, 'unauthenticated')
   })
 
-  test('takes a code once, also within the minute in which it is valid', async () => {
+  test('accepts a code once, even within its period of validity', async () => {
     const admin = await api.makeAdmin()
     const code = totpCode(admin.totpUri)
     const give = async () => {
@@ -164,7 +167,7 @@ describe('auth.verify-totp', () => {
     await refused(await give(), 401, 'unauthenticated')
   })
 
-  test('is no oracle inside a session: a code is taken only to confirm what that session set up', async () => {
+  test('is not an oracle inside a session: it only confirms an authenticator set up in that session', async () => {
     const { admin, browser } = await signedIn()
     await refused(
       await browser.post('/v1/auth/totp/code', { code: totpCode(admin.totpUri) }),
@@ -175,7 +178,7 @@ describe('auth.verify-totp', () => {
     await refused(backup, 409, 'already_exists')
   })
 
-  test('locks the account after ten wrong codes over several sign-ins, even for the right one', async () => {
+  test('locks the account after ten wrong codes across several sign-ins, and then rejects the right code too', async () => {
     const admin = await api.makeAdmin()
     const wrong = totpCode(admin.totpUri, Date.now() - 3_600_000)
     for (let round = 0; round < 2; round++) {
@@ -194,7 +197,7 @@ describe('auth.verify-totp', () => {
 })
 
 describe('auth.verify-backup-code', () => {
-  test('takes each backup code once', async () => {
+  test('accepts each backup code once', async () => {
     const admin = await api.makeAdmin()
     const [code] = admin.backupCodes
     const give = async () => {
@@ -210,15 +213,18 @@ describe('auth.verify-backup-code', () => {
 })
 
 describe('auth.issue-token', () => {
-  test('gives an administrator nothing from a session without a second factor', async () => {
+  test("rejects an administrator's session without a second factor", async () => {
     const admin = await makeUser('admin')
     const browser = newBrowser()
     const answer = await browser.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
     assert.deepEqual(await answer.json(), { second_factor_required: false })
-    assert.match(await refused(await browser.post('/v1/auth/token'), 401, 'unauthenticated'), /second factor/)
+    assert.match(
+      await refused(await browser.post('/v1/auth/token'), 401, 'unauthenticated'),
+      /two-factor authentication/,
+    )
   })
 
-  test('gives nothing from a session opened before the second factor was set up elsewhere: it has ended', async () => {
+  test('rejects a session created before the second factor was set up elsewhere, because it was revoked', async () => {
     const admin = await makeUser('admin')
     const older = newBrowser()
     await older.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
@@ -232,7 +238,7 @@ describe('auth.issue-token', () => {
     await refused(await older.post('/v1/auth/totp', { password: admin.password }), 401, 'unauthenticated')
   })
 
-  test('gives a user who is no administrator a token that does not open the administrative plane', async () => {
+  test('gives other users a token that the administrative plane rejects', async () => {
     const user = await makeUser('user')
     const browser = newBrowser()
     await browser.post('/v1/auth/sign-in', { email: user.email, password: user.password })
@@ -241,7 +247,7 @@ describe('auth.issue-token', () => {
 })
 
 describe('auth.sign-out and auth.end-session', () => {
-  test('end the tokens drawn from the session at once', async () => {
+  test("invalidate the session's tokens immediately", async () => {
     const { browser } = await signedIn()
     const token = await tokenFrom(browser)
     assert.equal(await knockAsAdmin(token), 404)
@@ -250,7 +256,7 @@ describe('auth.sign-out and auth.end-session', () => {
     await refused(await browser.post('/v1/auth/token'), 401, 'unauthenticated')
   })
 
-  test('reach only sessions of the same user', async () => {
+  test("affect only the same user's sessions", async () => {
     const { admin, browser } = await signedIn()
     const { browser: stranger } = await signedIn()
     const token = await tokenFrom(browser)
@@ -268,7 +274,7 @@ describe('auth.sign-out and auth.end-session', () => {
 })
 
 describe('a session', () => {
-  test('ends a week after its sign-in, however much it is used', async () => {
+  test('expires a week after its sign-in, regardless of use', async () => {
     const { admin, browser } = await signedIn()
     const age = (days: number) =>
       database.query(
@@ -285,7 +291,7 @@ describe('a session', () => {
 })
 
 describe('auth.list-sessions', () => {
-  test('shows the living sessions of the user, the current one marked', async () => {
+  test("returns the user's active sessions, with the current one marked", async () => {
     const { admin, browser } = await signedIn()
     const other = newBrowser()
     await other.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
@@ -305,12 +311,12 @@ describe('auth.list-sessions', () => {
 })
 
 describe('auth.change-password', () => {
-  test('needs the old one, asks for twelve characters, and ends the other sessions', async () => {
+  test('requires the old password and at least twelve characters, and revokes the other sessions', async () => {
     const { admin, browser } = await signedIn()
     const other = newBrowser()
     await other.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
     await other.post('/v1/auth/backup-code', { code: admin.backupCodes[0] })
-    // A sign-in with the old password that waits for its code when the password changes.
+    // A sign-in with the old password that is still waiting for its code when the password changes.
     const waiting = newBrowser()
     await waiting.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
     const code = totpCode(admin.totpUri, Date.now() + 30_000)
@@ -324,7 +330,7 @@ describe('auth.change-password', () => {
     )
     assert.equal((await change(admin.password, 'a much better password')).status, 204)
     await refused(await other.post('/v1/auth/token'), 401, 'unauthenticated')
-    assert.equal(await knockAsAdmin(await tokenFrom(browser)), 404, 'the session it was changed in goes on')
+    assert.equal(await knockAsAdmin(await tokenFrom(browser)), 404, 'the session of the change stays valid')
     await refused(await waiting.post('/v1/auth/totp/code', { code }), 401, 'unauthenticated')
     const again = await newBrowser().post('/v1/auth/sign-in', {
       email: admin.email,
@@ -334,7 +340,7 @@ describe('auth.change-password', () => {
   })
 })
 
-test('no password, code, cookie or token was logged, and none is stored readable', async () => {
+test('no password, code, cookie or token is logged or stored in plain text', async () => {
   const { admin, browser } = await signedIn()
   const token = await tokenFrom(browser)
   const seed = new URL(admin.totpUri).searchParams.get('secret') ?? ''
@@ -351,5 +357,5 @@ test('no password, code, cookie or token was logged, and none is stored readable
     assert.ok(!log.includes(secret), 'logged')
     assert.ok(!stored.includes(secret), 'stored')
   }
-  assert.ok(!stored.includes('"d\\":'), 'the private half of a signing key is not readable')
+  assert.ok(!stored.includes('"d\\":'), 'the private key of a signing key is not readable')
 })

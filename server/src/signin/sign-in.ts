@@ -7,7 +7,7 @@ export const signIn = signInOperation({
   path: '/auth/sign-in',
   summary: 'Sign in with email and password',
   description:
-    'If the user has a second factor, `second_factor_required` is true and no session is open yet. The response sets a cookie that identifies the pending sign-in. Send a code to `auth.verify-totp` or `auth.verify-backup-code` within ten minutes.',
+    'If the user has set up two-factor authentication, `second_factor_required` is true and no session is created yet. The response sets a cookie that identifies the pending sign-in. Send a code to `auth.verify-totp` or `auth.verify-backup-code` within ten minutes.',
   needsSession: false,
   body: Type.Object(
     {
@@ -20,7 +20,7 @@ export const signIn = signInOperation({
     },
   ),
   response: Type.Object(
-    { second_factor_required: Type.Boolean({ description: 'Whether a second factor code must follow.' }) },
+    { second_factor_required: Type.Boolean({ description: 'Whether a second-factor code is required.' }) },
     { examples: [{ second_factor_required: true }] },
   ),
   success: 'The password is correct. A cookie is set.',

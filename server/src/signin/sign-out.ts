@@ -4,7 +4,7 @@ export const signOut = signInOperation({
   id: 'auth.sign-out',
   method: 'POST',
   path: '/auth/sign-out',
-  summary: 'End this session',
+  summary: 'Sign out',
   description:
     'Access tokens issued from the session become invalid. Without a session, the operation does nothing.',
   needsSession: true,

@@ -12,7 +12,7 @@ export const verifyBackupCode = signInOperation({
     { code: Type.String({ minLength: 1, maxLength: 32 }) },
     { additionalProperties: false, examples: [{ code: 'hT3kq-9Lw2z' }] },
   ),
-  success: 'The session is open and has a second factor. A cookie is set.',
+  success: 'Two-factor authentication is complete and the session is active. A cookie is set.',
   failures: {
     401: '`unauthenticated`: the code is wrong or already used, there is no pending sign-in, or the request comes from another site.',
     409: '`already_exists`: you are already signed in.',

@@ -16,22 +16,28 @@ import type { Cell, Cells } from '../platform/db/cells.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import { purge } from '../platform/db/purge.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
-import { metrics } from '../platform/telemetry/metrics.ts'
+import { Counter } from '../platform/telemetry/metrics.ts'
 
-// The jobs that run once a minute: the audit checkpoint, and deleting what has expired. Each is idempotent and safe to run
-// concurrently, and a failure does not prevent the others.
+// The jobs that run once per minute: the audit checkpoint and the deletion of expired rows. Each is
+// idempotent and safe to run concurrently, and the failure of one does not prevent the others from running.
 
 export interface ChoreDeps {
   db: Db
   cells: Pick<Cells, 'all'>
   masterKeys: MasterKeys
-  /** `elsewhere`: another worker makes the checkpoints. Undefined: no signer. */
+  /** `elsewhere`: another worker creates the checkpoints. Undefined: no signer. */
   auditSigner?: SignerConnection | 'elsewhere' | undefined
   auditCheckpointFile: string | undefined
   bodyRetentionHours: number
   activityRetentionDays: number
   log: Logger
 }
+
+const choreFailures = new Counter(
+  'postern_chore_failures_total',
+  'Failures of the chores that run every minute.',
+  {},
+)
 
 export async function doChores(deps: ChoreDeps): Promise<void> {
   const { db, cells, masterKeys, auditSigner: signer, auditCheckpointFile: file, log } = deps
@@ -46,7 +52,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'ended sign-ins': () => purge(db, purgeSignIns),
     'expired invitations': () => purge(db, purgeExpiredInvitations),
     'old denials': () => purge(db, purgeDenials),
-    'counts of confirmation mails': () => purge(db, purgeConfirmationMails),
+    'counts of confirmation messages': () => purge(db, purgeConfirmationMails),
     'failed sign-ins': () => purge(db, purgeFailures),
     'expired password resets': () => purge(db, purgeResets),
     'past daily counts': () => purge(db, purgeDailyCounts),
@@ -64,7 +70,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     try {
       await run()
     } catch (error) {
-      metrics.choreFailures.add({})
+      choreFailures.add({})
       log.error({ err: error, chore }, 'a chore failed; retrying in a minute')
     }
   }

@@ -15,7 +15,7 @@ import { Sink } from '../testing/peers/sink.ts'
 import { SmtpPeer } from '../testing/peers/smtp-peer.ts'
 import { Dispatcher } from './dispatcher.ts'
 
-/** The worker's way from the queue to a real SMTP server and back. */
+/** The worker with a real SMTP server, from the queue to the recorded result. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -23,18 +23,18 @@ const { makeProject, makeDomain } = fixtures(database, admin)
 const { context } = api
 const acceptance = new Acceptance(context.cells.all[0].mail, ['service'], ampleByteLimits)
 
-async function place() {
+async function makeSender() {
   const { id } = await makeProject()
   const { name } = await makeDomain(id, { mta_provider: 'service', status: 'verified' })
   await database.query(`update control.dkim_keys set state = 'active' where project_id = $1`, [id])
   return { id, name }
 }
 
-type Place = Awaited<ReturnType<typeof place>>
+type Sender = Awaited<ReturnType<typeof makeSender>>
 
 let numbered = 0
 
-async function send({ id, name }: Place, { to = [`r${++numbered}@example.net`], isTest = false } = {}) {
+async function send({ id, name }: Sender, { to = [`r${++numbered}@example.net`], isTest = false } = {}) {
   const draft = readDraft({ from: `Shop <a@${name}>`, to, subject: 'Grüße', text: 'Hello' }, Date.now())
   const answer = await acceptance.accept({
     sender: { projectId: id, apiKey: isTest ? { id: 1, isTest, domainId: null } : null, userId: 1 },
@@ -45,7 +45,7 @@ async function send({ id, name }: Place, { to = [`r${++numbered}@example.net`], 
   return { id: outcome.accepted.id, to: to[0] ?? '' }
 }
 
-/** A dispatcher at work, with a provider of its own. */
+/** Starts a dispatcher with its own provider. */
 function dispatcherTo(host: string, changes: Partial<ServiceOptions> = {}): Dispatcher {
   const service = new ServiceProvider({
     hosts: [smtpAddressOf(new URL(host))],
@@ -79,7 +79,7 @@ async function recipient(id: string): Promise<{ status: string; reply: string | 
 const isPublished = async (id: string): Promise<boolean> =>
   (await database.query('select from mail.attempt_results where message_id = $1', [id])).length === 0
 
-/** What the provider replied, once the recipient has this status and its events are written. */
+/** Returns the provider's reply after the recipient has this status and its events are written. */
 async function settled(id: string, status: string): Promise<string | null> {
   const row = await eventually(`the recipient of message ${id} is ${status}`, async () => {
     const now = await recipient(id)
@@ -91,12 +91,12 @@ async function settled(id: string, status: string): Promise<string | null> {
 }
 
 const sink = await Sink.open()
-const at = await place()
+const at = await makeSender()
 
 describe('the dispatcher', () => {
   const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
 
-  test('hands a mail over, signed, under a return path of its own', async () => {
+  test('sends a signed message with its own return path', async () => {
     const { id, to } = await send(at)
     const delivery = await sink.next((one) => one.to.includes(to))
     assert.match(delivery.from, new RegExp(`^bounce-[a-z2-7]{48}@bounces\\.${at.name}$`))
@@ -112,7 +112,7 @@ describe('the dispatcher', () => {
     assert.equal((await database.query('select from mail.dispatch where message_id = $1', [id])).length, 0)
   })
 
-  test('sends each recipient a separate mail', async () => {
+  test('sends each recipient a separate message', async () => {
     const to = ['x1@example.net', 'x2@example.net']
     const { id } = await send(at, { to })
     const paths = await Promise.all(
@@ -122,7 +122,7 @@ describe('the dispatcher', () => {
     await settled(id, 'sent')
   })
 
-  test('reports an unknown mailbox, and suppresses it', async () => {
+  test('bounces mail to an unknown mailbox and suppresses the address', async () => {
     sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
     const { id } = await send(at, { to: ['nobody@example.net'] })
     assert.match((await settled(id, 'bounced')) ?? '', /5\.1\.1 No such user/)
@@ -148,26 +148,26 @@ describe('the dispatcher', () => {
     await settled(id, 'sent')
   })
 
-  test('hands over nothing of a test key, and records everything else', async () => {
+  test('does not send mail accepted with a test key but records everything else', async () => {
     const { id, to } = await send(at, { isTest: true })
     await settled(id, 'delivered')
     assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 0)
   })
 
-  test('fails mail whose identity has no key any more', async () => {
-    const gone = await place()
+  test('fails mail whose identity no longer has a key', async () => {
+    const gone = await makeSender()
     await database.query(`update control.identities set state = 'retired' where project_id = $1`, [gone.id])
     const { id } = await send(gone)
     assert.match((await settled(id, 'failed')) ?? '', /DKIM key were deleted/)
   })
 
-  test('finishes everything before it stops', async () => {
+  test('finishes all mail in flight before it stops', async () => {
     const sent = await Promise.all(Array.from({ length: 30 }, () => send(at)))
     await sink.next((one) => sent.some(({ to }) => one.to.includes(to)))
     await dispatcher.stop()
     const leased = await database.query(`select from mail.dispatch where state = 'leased'`)
     assert.equal(leased.length, 0)
-    // What it has not begun is for the next.
+    // The next worker sends the remaining mail.
     const next = dispatcherTo(`smtp://127.0.0.1:${sink.port}`)
     for (const { id } of sent) await settled(id, 'sent')
     for (const { to } of sent) assert.equal(sink.received.filter((one) => one.to.includes(to)).length, 1)
@@ -176,11 +176,11 @@ describe('the dispatcher', () => {
 })
 
 describe('an unavailable provider', () => {
-  test('gets its mail when it is available again', async () => {
+  test('receives its mail when it is available again', async () => {
     const peer = await SmtpPeer.start()
     await peer.stop()
     const dispatcher = dispatcherTo(peer.url)
-    const { id } = await send(await place())
+    const { id } = await send(await makeSender())
     await eventually('the provider was tried', async () => {
       const tried = `select from mail.attempts where message_id = $1 and outcome = 'unreachable'`
       return (await database.query(tried, [id])).length > 0
@@ -193,28 +193,28 @@ describe('an unavailable provider', () => {
   })
 })
 
-describe('a project whose mail takes long', () => {
+describe('a project with slow mail', () => {
   test('leaves slots for others', async () => {
     const sink = await Sink.open()
     const sessions = 10
-    // The worker waits for an answer for longer than the test does.
+    // The worker's timeout is longer than the test.
     const dispatcher = dispatcherTo(`smtp://127.0.0.1:${sink.port}`, {
       limits: { sessions },
       timeouts: { silenceMs: 10 * patienceMs, mailMs: 10 * patienceMs },
     })
-    const [slow, quick] = [await place(), await place()]
+    const [slow, quick] = [await makeSender(), await makeSender()]
     for (let count = 0; count < 2 * sessions; count++) {
       const to = `slow${count}@example.net`
       sink.treat(to, { at: 'data', answer: 'hang', times: 1 })
       await send(slow, { to: [to] })
     }
-    // As many as it may have, which is less than all (core/mail/dispatch/slots.ts).
+    // The maximum for one lane, which is less than all slots (core/mail/dispatch/slots.ts).
     const fourFifths = (4 * sessions) / 5
     await eventually('the slow project has its share', () => sink.refused.length === fourFifths)
     const { to } = await send(quick)
     await sink.next((one) => one.to.includes(to))
-    assert.equal(sink.refused.length, fourFifths, 'all of the slow mail still waits for an answer')
-    // Whoever hangs is let go.
+    assert.equal(sink.refused.length, fourFifths, 'all slow mail is still waiting for a reply')
+    // Releases the hanging sessions.
     await sink.close()
     await dispatcher.stop()
   })

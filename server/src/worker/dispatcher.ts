@@ -20,14 +20,14 @@ import type { ComposerThreads } from '../formats/composer-threads.ts'
 import type { VerpKeys } from '../formats/verp.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
-import { metrics } from '../platform/telemetry/metrics.ts'
+import { Counter, DurationHistogram } from '../platform/telemetry/metrics.ts'
 import { follow, readStoredTrace, type Span, SpanKind, within } from '../platform/telemetry/tracing.ts'
 import type { ProviderName } from '../providers/sending-identities.ts'
 import type { Handover, Transport } from '../providers/transport.ts'
 
-// The loop that sends mail: claims ready mail, an equal share of every lane, hands each mail to its provider, and records
-// the result. At most `concurrency` mails at once. Only as much is claimed as can be sent now, so that locking a project
-// stops all its mail except what is in flight.
+// The loop that sends mail: claims ready mail with an equal share for every lane, submits each message to its
+// provider, and records the result. At most `concurrency` messages are in flight. Only as many messages are
+// claimed as can be sent immediately, so locking a project stops all its mail except messages in flight.
 
 export interface DispatchDeps {
   /** Has the role that writes mail. */
@@ -40,18 +40,39 @@ export interface DispatchDeps {
   /** Enhanced status codes that suppress an address. */
   suppressOn: ReadonlySet<string>
   concurrency: number
-  /** Called before each claim. While it returns false nothing is claimed; mail in flight is finished. */
+  /**
+   * Called before each claim. While it returns false, nothing is claimed; mail in flight is still completed.
+   */
   mayClaim?: () => boolean
   log: Logger
 }
 
-/** Polling interval of an idle worker; a mail waits half of it on average. */
+const providers = ['service', 'ses', 'none'] as const
+const attempts = new Counter(
+  'postern_dispatch_attempts_total',
+  'Hand-over attempts, by provider and outcome.',
+  {
+    provider: providers,
+    outcome: ['sent', 'deferred', 'refused', 'unreachable', 'unknown'],
+  },
+)
+const handoverSeconds = new DurationHistogram(
+  'postern_handover_duration_seconds',
+  'Time from the start of a hand-over to the final reply from the provider.',
+  { provider: providers },
+  [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 120],
+)
+
+/** Polling interval of an idle worker; on average, a message waits half of this time. */
 const idleMs = { least: 50, most: 250 }
-/** While there is work, lanes are refreshed this often. */
+/** Interval at which lanes are refreshed while there is work. */
 const refreshEveryMs = 250
 const sweepEveryMs = 1_000
 const expireEveryMs = 60_000
-/** A claim for one free slot costs as much as one for twenty, so the worker waits up to this long for more free slots. */
+/**
+ * A claim for one free slot costs as much as one for twenty, so the worker waits up to this long for more
+ * free slots.
+ */
 const gatherMs = 10
 const failureMs = 1_000
 
@@ -91,7 +112,7 @@ export class Dispatcher {
     this.#running ??= this.#run()
   }
 
-  /** Claims nothing more, and resolves when all mail in flight is finished. */
+  /** Stops claiming mail, and resolves when all mail in flight is completed. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#slotFreed?.()
@@ -173,7 +194,10 @@ export class Dispatcher {
     return claims.length
   }
 
-  /** Waits until a slot is freed, and `gatherMs` for more; or until lanes are to be refreshed. */
+  /**
+   * Waits until a slot is freed and then another `gatherMs` for more slots, or until the lanes have to be
+   * refreshed.
+   */
   async #untilSlotFreed(): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, refreshEveryMs)
@@ -199,11 +223,14 @@ export class Dispatcher {
       handover = await this.#handOver(claimed, message, span)
     } catch (error) {
       const { message_id, recipient_no } = claimed
-      this.#deps.log.error({ err: error, message_id, recipient_no }, 'a mail could not be composed; retrying')
+      this.#deps.log.error(
+        { err: error, message_id, recipient_no },
+        'a message could not be composed; retrying',
+      )
       handover = {
         kind: 'unreachable',
         host: null,
-        detail: 'The mail could not be composed.',
+        detail: 'The message could not be composed.',
         mayBeSent: false,
       }
     } finally {
@@ -211,9 +238,9 @@ export class Dispatcher {
       this.#slotFreed?.()
     }
     const decision = decideRetry(handover, claimed)
-    metrics.attempts.add({ provider: claimed.provider, outcome: decision.outcome })
+    attempts.add({ provider: claimed.provider, outcome: decision.outcome })
     span?.setAttribute('postern.outcome', decision.outcome)
-    // After this time, another worker has the mail, or it has failed.
+    // After this time, another worker has claimed the message, or the message has failed.
     await this.#recorder.record(
       {
         claimed,
@@ -237,7 +264,7 @@ export class Dispatcher {
       return { kind: 'unreachable', host: null, detail: 'This provider is not configured.', mayBeSent: false }
     const signer = await this.#signers.of(claimed.project_id, claimed.identity_id)
     if (!signer) {
-      const reply = 'The domain and its DKIM key were deleted after this mail was accepted.'
+      const reply = 'The domain and its DKIM key were deleted after this message was accepted.'
       return { kind: 'refused', isPermanent: true, status: null, host: null, reply }
     }
     const content = message.content ?? (await this.#queue.contentOf(claimed))
@@ -258,10 +285,9 @@ export class Dispatcher {
       const notSent = (detail: string): Handover => ({
         ...{ kind: 'unreachable', host: null, detail, mayBeSent: false },
       })
-      // Recording the attempt would be useless.
       if (transport.isUnavailable) return notSent('The provider is unavailable.')
       const isStarted = await this.#starter.start(claimed, transport.atMostOnce.withinSeconds)
-      if (!isStarted) return notSent('The lease ended before the provider could be called.')
+      if (!isStarted) return notSent('The lease expired before the provider could be called.')
     }
     const startedAt = performance.now()
     const handoverSpan = follow(span, 'hand over', { kind: SpanKind.CLIENT })
@@ -270,12 +296,12 @@ export class Dispatcher {
       handoverSpan?.setAttributes(handoverAttributes(handover))
       return handover
     })
-    metrics.handoverSeconds.observe({ provider: claimed.provider }, performance.now() - startedAt)
+    handoverSeconds.observe({ provider: claimed.provider }, performance.now() - startedAt)
     return handover
   }
 }
 
-/** Starts with the claim. The link to the accepting request carries the time spent in the queue. */
+/** Starts at the claim. The time spent in the queue is an attribute of the link to the accepting request. */
 function spanOf(claimed: Claimed, { trace }: QueuedMessage, began: Date): Span | undefined {
   const parent = readStoredTrace(trace)
   if (!parent) return undefined
@@ -297,7 +323,7 @@ function spanOf(claimed: Claimed, { trace }: QueuedMessage, began: Date): Span |
   return span
 }
 
-/** The code of the reply without its text, which may contain an address. */
+/** The reply code without the text, which can contain an address. */
 function handoverAttributes(handover: Handover): Record<string, string | number> {
   const reply = 'reply' in handover ? /^\d{3}/.exec(handover.reply)?.[0] : undefined
   const queueId = 'queueId' in handover ? handover.queueId : null
@@ -309,7 +335,7 @@ function handoverAttributes(handover: Handover): Record<string, string | number>
   }
 }
 
-/** True at most once in each interval, and on the first call. */
+/** Returns true on the first call, and then at most once per interval. */
 class Every {
   readonly #ms: number
   #last = Number.NEGATIVE_INFINITY

@@ -8,8 +8,8 @@ import { keepHeartbeat } from './heartbeat.ts'
 
 const database = await testDatabase()
 
-describe('the heartbeat of control', () => {
-  test('is written repeatedly until the signal is aborted, and the mail role may not write it', async () => {
+describe('the control heartbeat', () => {
+  test('is written repeatedly until the signal is aborted, and the mail role cannot write it', async () => {
     await database.query('delete from control.heartbeat')
     const stopping = new AbortController()
     const admin = openDatabase(database).as('admin')

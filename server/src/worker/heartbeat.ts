@@ -15,8 +15,8 @@ export interface HeartbeatDeps {
 }
 
 /**
- * Writes the heartbeat by which cells know the age of their replica of control (platform/db/replica-age.ts), until the signal
- * is aborted. Any number of workers may do so at once.
+ * Writes the heartbeat from which cells compute the age of their control replica
+ * (platform/db/replica-age.ts), until the signal is aborted. Any number of workers can do this concurrently.
  */
 export async function keepHeartbeat(
   { db, log, everyMs = defaultEveryMs }: HeartbeatDeps,
@@ -26,11 +26,11 @@ export async function keepHeartbeat(
   while (!signal.aborted) {
     try {
       await db.transaction(writeHeartbeat)
-      if (isFailing) log.info('the heartbeat of control recovered')
+      if (isFailing) log.info('the control heartbeat recovered')
       isFailing = false
     } catch (error) {
       // Logged once, however long the database is unavailable.
-      if (!isFailing) log.error({ err: error }, 'the heartbeat of control could not be written; retrying')
+      if (!isFailing) log.error({ err: error }, 'the control heartbeat could not be written; retrying')
       isFailing = true
     }
     await sleep(everyMs, undefined, { signal }).catch(() => {})

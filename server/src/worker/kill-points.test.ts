@@ -7,10 +7,11 @@ import { assertAliases, deedsOf, identitiesOf } from '../testing/harness/reconci
 import { eventually } from '../testing/harness/waiting.ts'
 
 /**
- * The process dies at every point of a domain edit at which something became lasting, in the database or with the
- * provider: before it did, after it did and before anybody was told, and after that. Started again, it finishes.
+ * The process is killed at every point during a domain edit where a change becomes durable, in the database
+ * or at the provider: before the change, after the change but before the response, and after the response.
+ * After a restart, the process completes the edit.
  *
- * A run without a death finds the points; then each has a run of its own.
+ * A run without a kill finds the points; then each point gets a separate run.
  */
 interface Variant {
   name: string
@@ -27,27 +28,30 @@ const variants: Variant[] = [
     body: ({ name }) => ({ name: `new-${name}`, preserve_local_parts: true }),
   },
   {
-    name: 'a new name and SES instead of the own fleet',
+    name: 'a new name, and from the MTAs to SES',
     before: 'service',
     after: 'ses',
     body: ({ name }) => ({ name: `new-${name}`, mta_provider: 'ses', preserve_local_parts: true }),
   },
   {
-    name: 'the own fleet instead of SES',
+    name: 'from SES to the MTAs',
     before: 'ses',
     after: 'service',
     body: () => ({ mta_provider: 'service' }),
   },
   {
-    name: 'SES instead of the own fleet',
+    name: 'from the MTAs to SES',
     before: 'service',
     after: 'ses',
     body: () => ({ mta_provider: 'ses' }),
   },
-  { name: 'the same name again', before: 'ses', after: 'ses', body: ({ name }) => ({ name }) },
+  { name: 'the same name', before: 'ses', after: 'ses', body: ({ name }) => ({ name }) },
 ]
 
-/** All, and at all points, with `npm run prove:domains`; otherwise the first, at every third point from one of chance on. */
+/**
+ * `npm run prove:domains` runs all variants at all points. Otherwise the first variant runs at every third
+ * point, from a random offset.
+ */
 const isWhole = process.env['POSTERN_TEST_KILLS'] === 'all'
 const chosen = isWhole ? variants : variants.slice(0, 1)
 const apart = isWhole ? 1 : 3
@@ -55,9 +59,9 @@ const laneCount = 2
 
 const lanes = await Promise.all(Array.from({ length: laneCount }, () => KillLane.open()))
 
-describe('a process that dies over a domain edit', () => {
+describe('a process that is killed during a domain edit', () => {
   for (const variant of chosen) {
-    test(`loses nothing, wherever it dies: ${variant.name}`, async (t) => {
+    test(`loses nothing at any kill point: ${variant.name}`, async (t) => {
       await Promise.all(lanes.map((lane) => lane.start()))
       const [first = assert.fail()] = lanes
       const offset = randomInt(apart)
@@ -74,7 +78,7 @@ describe('a process that dies over a domain edit', () => {
         }),
       )
       await Promise.all(lanes.map((lane) => lane.stop()))
-      t.diagnostic(`${survived} of ${points.length} points survived: ${variant.name}`)
+      t.diagnostic(`${survived} of ${points.length} kill points survived: ${variant.name}`)
       assert.equal(survived, points.length)
     })
   }
@@ -86,12 +90,12 @@ async function findPoints(lane: KillLane, variant: Variant): Promise<KillPoint[]
   const answer = await lane.edit(subject, variant.body(subject))
   assert.equal(answer?.status, 200, answer?.text)
   await finished(lane, subject)
-  // Its jobs are marked as done, too.
-  await eventually('its jobs are done', async () => !(await lane.hasJobs(`state <> 'completed'`)))
+  // The jobs are marked as completed as well.
+  await eventually('its jobs are completed', async () => !(await lane.hasJobs(`state <> 'completed'`)))
   await sleep(100)
   const points = [...lane.passed]
   await assertDone(lane, variant, subject)
-  assert.ok(points.length > 10, 'too few points to be all')
+  assert.ok(points.length > 10, 'points are missing')
   return points
 }
 
@@ -104,8 +108,9 @@ async function dieAndRecover(lane: KillLane, variant: Variant, point: KillPoint)
   try {
     const rows = await auditRows(lane, subject)
     const isCommitted = await isChanged(lane, subject)
-    assert.equal(rows, isCommitted ? 1 : 0, 'one audit row for what was committed, none otherwise')
-    if (answer) assert.deepEqual([answer.status, isCommitted], [200, true], 'what was promised was kept')
+    assert.equal(rows, isCommitted ? 1 : 0, 'one audit row if the edit was committed, otherwise none')
+    if (answer)
+      assert.deepEqual([answer.status, isCommitted], [200, true], 'an acknowledged edit is committed')
     await lane.revive()
     if (!answer) {
       const again = await lane.edit(subject, body)
@@ -115,11 +120,11 @@ async function dieAndRecover(lane: KillLane, variant: Variant, point: KillPoint)
     await assertDone(lane, variant, subject)
     await lane.forgetJobs()
   } catch (error) {
-    throw new Error(`It died at ${describePoint(point)}.\n${lane.log}`, { cause: error })
+    throw new Error(`Killed at ${describePoint(point)}.\n${lane.log}`, { cause: error })
   }
 }
 
-/** Every identity that the domain ever had is what it is to be. */
+/** Waits until every identity that the domain has had is in its final state. */
 async function finished({ database }: KillLane, { id, name }: Subject): Promise<void> {
   await eventually('every identity of the domain is settled', async () => {
     const unsettled = await database.query(

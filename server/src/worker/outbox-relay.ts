@@ -5,10 +5,11 @@ import type { Logger } from '../platform/telemetry/log.ts'
 
 export type OutboxRelayDeps = RelayDeps & { log: Logger }
 
-// Runs the outbox relays between control and mail about once a second, until the signal is aborted. Loops instead of job
-// queues: the messages are rows already, and the next call finds what this one left.
+// Runs the outbox relays between control and mail about once per second, until the signal is aborted. These
+// are loops rather than job queues, because the messages are already rows, and the next call finds any that
+// remain.
 
-/** How far one side may be behind the other. */
+/** How far one side can lag behind the other. */
 const pauseMs = 1_000
 
 export async function runOutboxRelays(deps: OutboxRelayDeps, signal: AbortSignal): Promise<void> {

@@ -11,7 +11,7 @@ import { eventually } from '../testing/harness/waiting.ts'
 import { Sink } from '../testing/peers/sink.ts'
 import { Dispatcher } from './dispatcher.ts'
 
-/** What one tenant does beside another one's mail (docs/security.md lists these by number). */
+/** How one tenant can affect another tenant's mail (docs/security.md lists these cases by number). */
 const sink = await Sink.open()
 const database = await testDatabase()
 const api = await startApi(database, { POSTERN_MTA_HOSTS: `smtp://127.0.0.1:${sink.port}` })
@@ -63,11 +63,11 @@ describe('a project with 20,000 endpoints', () => {
     assert.deepEqual(rows, { messages: 200, events: 200, fan_outs: 200, deliveries: 0, wakes: 0 })
   })
 
-  test('makes no mail of another project go out twice, or stay unrecorded (C1)', async () => {
+  test("does not cause another project's mail to be sent twice or remain unrecorded (C1)", async () => {
     const dispatcher = startDispatcher()
     const to = Array.from({ length: mails }, (_, no) => `quiet${no}@example.net`)
     for (const one of to) await quiet.send({ to: [one] })
-    await eventually('all mails are recorded as sent', async () => {
+    await eventually('all messages are recorded as sent', async () => {
       const [row] = await database.query<{ count: number }>(
         `select count(*)::int as count from mail.recipients where status <> 'sent'`,
       )
@@ -91,8 +91,8 @@ describe('a project with 20,000 endpoints', () => {
   })
 })
 
-describe('a project that sends many large mails (M8)', () => {
-  test('has each of them attempted once, and delays neither small nor large mail of another project', async () => {
+describe('a project that sends many large messages (M8)', () => {
+  test("has each message attempted once, without delaying another project's small or large mail", async () => {
     await database.query('delete from control.endpoints')
     const attachments = [{ filename: 'invoice.pdf', content: randomBytes(1_100_000).toString('base64') }]
     const recipients = Array.from({ length: 30 }, (_, no) => `large${no}@example.net`)
@@ -102,19 +102,19 @@ describe('a project that sends many large mails (M8)', () => {
       await quiet.send({ to: ['invoice@example.net'], attachments }),
     ]
     const dispatcher = startDispatcher()
-    await eventually('the other project’s mails are sent', async () => {
+    await eventually('the other project’s messages are sent', async () => {
       const rows = await database.query(
         `select from mail.recipients where message_id = any($1) and status = 'sent'`,
         [ids],
       )
       return rows.length === 2
     })
-    await eventually('all large mails have arrived', () => receivedBy('large').length >= recipients.length)
+    await eventually('all large messages have arrived', () => receivedBy('large').length >= recipients.length)
     await dispatcher.stop()
     const order = sink.received.map(({ to }) => to[0] ?? '')
     for (const one of ['small@example.net', 'invoice@example.net']) {
       const last = order.findLastIndex((address) => address.startsWith('large'))
-      assert.ok(order.indexOf(one) < last, `${one} came after all large mails of the other project`)
+      assert.ok(order.indexOf(one) < last, `${one} arrived after all large messages of the other project`)
     }
     assert.deepEqual(receivedBy('large'), recipients.toSorted())
     const attempts = await database.query(

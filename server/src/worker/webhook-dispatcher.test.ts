@@ -14,7 +14,7 @@ import {
 } from '../testing/harness/webhook-harness.ts'
 import type { Received } from '../testing/peers/webhook-receiver.ts'
 
-/** Webhooks from an event's commit to a real receiver, and back to what is written down. */
+/** Webhooks with a real receiver, from the event's commit to the recorded attempt. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
 const { receiver, api, makeProject, makeEndpoint, publishEvents } = stage
@@ -23,7 +23,7 @@ stage.startWorker()
 
 const firstAttemptOf = (endpoint: TestEndpoint) =>
   eventually(
-    `an attempt at endpoint ${endpoint.id} is written down`,
+    `an attempt at endpoint ${endpoint.id} is recorded`,
     async () => (await stage.attemptsOf(endpoint))[0],
   )
 
@@ -36,7 +36,7 @@ const isSigned = (secret: string, { headers, body }: Received): boolean => {
   }
 }
 
-/** By a program that shares nothing with ours, nor with the package. */
+/** Verifies the signatures with a program that is independent of Postern and of the webhook library. */
 function perlSays(secret: string, deliveries: readonly Received[]): string[] {
   const lines = deliveries.flatMap(({ headers, body }) => [
     headers['webhook-id'],
@@ -50,7 +50,7 @@ function perlSays(secret: string, deliveries: readonly Received[]): string[] {
 }
 
 describe('an event', () => {
-  test('arrives once, signed so that others can verify it, and says what it is about', async () => {
+  test('arrives once, with complete data and a signature that others can verify', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     const { messageId } = await makeMail(projectId, { tags: ['welcome'] })
@@ -99,7 +99,7 @@ describe('an event', () => {
     assert.equal(await stage.waitingFor(endpoint), 0)
   })
 
-  test('is delivered to each subscribed endpoint, and to no other', async () => {
+  test('is delivered to each subscribed endpoint and to no other', async () => {
     const projectId = await makeProject()
     const [one, two] = [await makeEndpoint(projectId), await makeEndpoint(projectId)]
     const stranger = await makeEndpoint(await makeProject())
@@ -115,7 +115,7 @@ describe('an event', () => {
     assert.equal(receiver.got.filter((received) => received.path === stranger.path).length, 0)
   })
 
-  test('of two megabytes arrives whole', async () => {
+  test('of two megabytes is delivered in full', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     const content = 'mail '.repeat(400_000)
@@ -125,7 +125,7 @@ describe('an event', () => {
     assert.ok(isSigned(endpoint.secret, got[0] ?? assert.fail()))
   })
 
-  test('that was dropped is not attempted', async () => {
+  test('that was deleted is not attempted', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500 }, endpoint.path)
@@ -141,7 +141,7 @@ describe('an event', () => {
 })
 
 describe('a receiver that fails', () => {
-  test('gets the same bytes again, with a new signature, once it is back', async () => {
+  test('gets the same bytes with a new signature after it recovers', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500, body: 'not today\0' }, endpoint.path)
@@ -152,7 +152,7 @@ describe('a receiver that fails', () => {
     assert.equal(
       (await receiver.until(1, endpoint.path)).length,
       1,
-      'one that never answered is tried with one',
+      'an endpoint without a success gets one request',
     )
     const resting = await stage.queueOf(endpoint)
     assert.equal(resting.failures, 1)
@@ -176,10 +176,10 @@ describe('a receiver that fails', () => {
   const cases: [what: string, reply: Parameters<typeof receiver.answer>[0], error: RegExp | null][] = [
     ['redirects', { status: 302, headers: { location: 'https://example.com/' } }, null],
     ['resets the connection', 'reset', /closed before a response/],
-    ['says not found', { status: 404 }, null],
+    ['responds not found', { status: 404 }, null],
   ]
   for (const [what, reply, error] of cases) {
-    test(`${what} has failed, with a recorded attempt`, async () => {
+    test(`causes a failed attempt if it ${what}`, async () => {
       const projectId = await makeProject()
       const endpoint = await makeEndpoint(projectId)
       receiver.answer(reply, endpoint.path)
@@ -203,7 +203,7 @@ describe('a receiver that fails', () => {
     ['its address is private', 'https://10.1.2.3/hook', /./],
   ]
   for (const [what, url, error] of unreachable) {
-    test(`because ${what} has an error that says so`, async () => {
+    test(`causes a recorded error if ${what}`, async () => {
       const projectId = await makeProject()
       const endpoint = await makeEndpoint(projectId, { url })
       await publishEvents(projectId)
@@ -214,7 +214,7 @@ describe('a receiver that fails', () => {
     })
   }
 
-  test('has an untrusted certificate', async () => {
+  test('causes a recorded error if its certificate is not trusted', async () => {
     const projectId = await makeProject()
     // Its certificate is for 127.0.0.1.
     const endpoint = await makeEndpoint(projectId, {
@@ -224,11 +224,11 @@ describe('a receiver that fails', () => {
     assert.match((await firstAttemptOf(endpoint)).error ?? '', /refused|certificate/)
   })
 
-  test('succeeds with 200 whatever the body is, and only its beginning is kept', async () => {
+  test('succeeds with 200 regardless of the body, of which only the beginning is stored', async () => {
     const projectId = await makeProject()
     const [long, endless] = [await makeEndpoint(projectId), await makeEndpoint(projectId)]
     receiver.answer({ status: 200, body: 'x'.repeat(5_000_000) }, long.path)
-    // The worker's requests do not time out: its limit on what follows the status ends this one.
+    // The worker's requests do not time out in this test: the body size limit ends this one.
     receiver.answer('endless', endless.path)
     await publishEvents(projectId)
     for (const endpoint of [long, endless]) {
@@ -240,7 +240,7 @@ describe('a receiver that fails', () => {
     }
   })
 
-  test('delays no other, however slow it is', async () => {
+  test('does not delay other receivers, however slow it is', async () => {
     const projectId = await makeProject()
     const slow = await makeEndpoint(projectId)
     const released = Promise.withResolvers<void>()
@@ -250,7 +250,7 @@ describe('a receiver that fails', () => {
     const quick = await makeEndpoint(await makeProject())
     await publishEvents(quick.project_id, 20)
     await receiver.until(20, quick.path)
-    assert.deepEqual(await stage.attemptsOf(slow), [], 'no answer has come from the slow one')
+    assert.deepEqual(await stage.attemptsOf(slow), [], 'the slow receiver has not responded')
     released.resolve()
     await receiver.until(50, slow.path)
   })
@@ -261,7 +261,7 @@ describe('a receiver that fails', () => {
     await publishEvents(projectId)
     await receiver.until(1, endpoint.path)
     await stage.untilQuiet(endpoint)
-    // Longer than after any other failure in this file.
+    // Longer than any other backoff in this file.
     receiver.answer({ status: 429, headers: { 'retry-after': '7200' } }, endpoint.path)
     const before = await stage.now()
     await publishEvents(projectId)
@@ -270,7 +270,7 @@ describe('a receiver that fails', () => {
     const { backoff_until, due_at } = await stage.queueOf(endpoint)
     assertDated(backoff_until, 7_200_000, before, await stage.now())
     assert.deepEqual(due_at, backoff_until)
-    // Whatever comes meanwhile waits, too.
+    // Events written in the meantime wait as well.
     receiver.answer({ status: 204 }, endpoint.path)
     await publishEvents(projectId)
     await stage.untilQuiet(endpoint)
@@ -279,7 +279,7 @@ describe('a receiver that fails', () => {
     assert.equal((await receiver.until(4, endpoint.path)).length, 4)
   })
 
-  test('still gets the other events if it rejects one', async () => {
+  test('still receives other events if it rejects one', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer(
@@ -301,7 +301,7 @@ describe('a receiver that fails', () => {
 })
 
 describe('a rotation', () => {
-  test('in the middle of retries: the old secret signs nothing after it', async () => {
+  test('between retries stops the old secret from being used', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500 }, endpoint.path)

@@ -14,9 +14,9 @@ import type { UnscopedDb } from '../platform/db/db.ts'
 import type { NetGuard } from '../platform/net/net-guard.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
-// The loop that delivers webhooks: claims due queues of endpoints and starts a delivery run for each
-// (core/mail/webhooks/delivery-run.ts). All state is in the database; the queues of a worker that dies are claimed by others
-// when its leases expire.
+// The loop that delivers webhooks: claims endpoints' due queues and starts a delivery run for each
+// (core/mail/webhooks/delivery-run.ts). All state is in the database; other workers claim a crashed worker's
+// queues when its leases expire.
 
 export interface WebhookDispatcherDeps {
   /** Has the role that writes mail. */
@@ -27,7 +27,9 @@ export interface WebhookDispatcherDeps {
   userAgent: string
   slots?: SlotCounts
   random?: () => number
-  /** Tests set these two, so that no request times out and no retry is due before the test advances the clock. */
+  /**
+   * Tests set these two so that no request times out and no retry is due before the test advances the clock.
+   */
   requestTimeoutMs?: number | undefined
   retryDelayMs?: RetryDelay | undefined
   log: Logger
@@ -40,13 +42,13 @@ const busyMs = 20
 const failureMs = 1_000
 const connectMs = 5_000
 /**
- * A quarter of the slots: the most runs that one claim starts, and the most that one project may have, because it may have
- * many endpoints, all of them slow.
+ * The maximum number of runs that one claim can start, and that one project can have, is a quarter of the
+ * slots, because a project can have many slow endpoints.
  */
 const claimFraction = 4
 /**
- * Failing endpoints per claim. A hundred requests that time out end at the same moment, and a hundred TLS handshakes started
- * in the next would block the thread for all others.
+ * Failing endpoints per claim. A hundred requests that time out end at the same time, and starting a hundred
+ * TLS handshakes right after that would block the thread for all other requests.
  */
 const maxFailingClaims = 10
 
@@ -90,7 +92,8 @@ export class WebhookDispatcher {
       connectTimeoutMs: connectMs,
       headersTimeoutMs: requestTimeoutMs,
       bodyTimeoutMs: requestTimeoutMs,
-      // Endpoints of many projects may be at one host: none waits for a connection there. WebhookSlots are the limit.
+      // Many projects' endpoints can be on one host, so none of them waits for a connection. WebhookSlots
+      // enforces the limit.
       connectionsPerOrigin: this.#maxRuns,
     })
     this.#runDeps = {
@@ -114,7 +117,7 @@ export class WebhookDispatcher {
     this.#running ??= this.#run()
   }
 
-  /** Starts no new request, and resolves when all requests in flight are finished. */
+  /** Stops starting requests, and resolves when all requests in flight are completed. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
@@ -140,7 +143,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** True: there was work. */
+  /** Returns true if there was work. */
   async #step(): Promise<boolean> {
     const work = await this.#queues.findWork()
     if (work.has_fan_outs) this.#startFanOut()
@@ -155,7 +158,7 @@ export class WebhookDispatcher {
     return claimed.length > 0
   }
 
-  /** Runs beside the queues: a project with a slow fan-out does not delay existing deliveries. */
+  /** Runs concurrently with the queues: a project with a slow fan-out does not delay existing deliveries. */
   #startFanOut(): void {
     this.#fanningOut ??= this.#fanOutOnce().finally(() => {
       this.#fanningOut = undefined
@@ -168,7 +171,7 @@ export class WebhookDispatcher {
     } catch (error) {
       this.#log.error({ err: error }, 'webhook fan-out failed; retrying')
     }
-    // No progress: every project failed, or another worker has the lock.
+    // No progress was made: every project failed, or another worker holds the lock.
     await sleep(idleMs.most, undefined, { signal: this.#stopping.signal }).catch(() => {})
   }
 

@@ -4,14 +4,14 @@ import { testDatabase } from '../testing/harness/database.ts'
 import { eventually } from '../testing/harness/waiting.ts'
 import { assertDated, retryDelay, webhookHarness } from '../testing/harness/webhook-harness.ts'
 
-/** What becomes of an endpoint that is switched off, is to be, or is no more; and what control hears of it. */
+/** Disabled, failing and deleted endpoints, and the messages to control about them. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
 const { receiver, makeProject, makeEndpoint, publishEvents } = stage
 stage.startWorker()
 
 describe('an endpoint', () => {
-  test('that responds 410 is disabled, and its deliveries are kept', async () => {
+  test('that responds with 410 is disabled, and its deliveries are retained', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 410 }, endpoint.path)
@@ -28,7 +28,7 @@ describe('an endpoint', () => {
     assert.match(String(disabled[0]?.payload['reason']), /410/)
   })
 
-  test('that fails for five days is disabled, and not before', async () => {
+  test('that fails is disabled after five days, not earlier', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 503 }, endpoint.path)
@@ -45,7 +45,7 @@ describe('an endpoint', () => {
     await stage.pass(endpoint, '1 hour')
     await receiver.until(3, endpoint.path)
     await stage.untilQuiet(endpoint)
-    assert.deepEqual(await disabled(), [], 'in which it was asked three times')
+    assert.deepEqual(await disabled(), [], 'not disabled after three attempts')
     await database.query('update mail.endpoint_queues set failures = 11 where endpoint_id = $1', [
       endpoint.id,
     ])
@@ -55,7 +55,7 @@ describe('an endpoint', () => {
     assert.equal((await disabled())[0]?.payload['reason'], 'All deliveries failed for 5 days.')
   })
 
-  test('that is inactive gets nothing, and its deliveries are given up in the end', async () => {
+  test('that is inactive receives nothing, and its deliveries are eventually given up', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
     receiver.answer({ status: 500 }, endpoint.path)
@@ -87,41 +87,44 @@ describe('an endpoint', () => {
     assert.equal((await receiver.until(1, endpoint.path)).length, 1)
   })
 
-  test('is published to control when its health changes, and otherwise once a minute at most', async () => {
+  test('is published to control when its health changes, and otherwise at most once per minute', async () => {
     const projectId = await makeProject()
     const endpoint = await makeEndpoint(projectId)
-    const told = async () =>
+    const published = async () =>
       (await stage.outboxOf(endpoint)).filter(({ topic }) => topic === 'endpoint.stats_changed').length
-    /** Control was told just now, or so much later. One event takes less than the minute that follows. */
-    const setTold = (later = '0 seconds') =>
+    /**
+     * Sets the time of the last publication to now, plus `later`. Processing one event takes less than a
+     * minute.
+     */
+    const setPublishedAt = (later = '0 seconds') =>
       database.query(
         'update mail.endpoint_queues set published_at = postern.now() + $2::interval where endpoint_id = $1',
         [endpoint.id, later],
       )
-    const toldAfterEvent = async (status: number) => {
+    const publishedAfterEvent = async (status: number) => {
       receiver.answer({ status }, endpoint.path)
       await publishEvents(projectId)
       await stage.untilQuiet(endpoint)
-      return told()
+      return published()
     }
-    assert.equal(await toldAfterEvent(204), 1, 'its first success')
+    assert.equal(await publishedAfterEvent(204), 1, 'first success')
     for (let event = 0; event < 2; event++) {
-      await setTold()
-      assert.equal(await toldAfterEvent(204), 1, 'and no more')
+      await setPublishedAt()
+      assert.equal(await publishedAfterEvent(204), 1, 'not published again')
     }
-    assert.equal(await toldAfterEvent(500), 2, 'a streak begins')
-    await setTold(retryDelay.interval)
+    assert.equal(await publishedAfterEvent(500), 2, 'a streak of failures begins')
+    await setPublishedAt(retryDelay.interval)
     await stage.pass(endpoint, retryDelay.interval)
     await stage.untilQuiet(endpoint)
-    assert.equal(await told(), 2, 'and goes on')
+    assert.equal(await published(), 2, 'the streak continues')
     receiver.answer({ status: 204 }, endpoint.path)
     await stage.pass(endpoint, retryDelay.interval)
     await stage.untilQuiet(endpoint)
-    assert.equal(await told(), 3, 'and ends')
+    assert.equal(await published(), 3, 'the streak ends')
     await stage.pass(endpoint, '61 seconds')
-    assert.equal(await toldAfterEvent(204), 4, 'a minute later')
-    await setTold()
-    assert.equal(await toldAfterEvent(204), 4, 'and once')
+    assert.equal(await publishedAfterEvent(204), 4, 'a minute later')
+    await setPublishedAt()
+    assert.equal(await publishedAfterEvent(204), 4, 'only once')
   })
 })
 

@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { testDatabase } from '../testing/harness/database.ts'
 import { webhookHarness } from '../testing/harness/webhook-harness.ts'
 
-/** One project against another, in a worker with few places. */
+/** Fairness between two projects in a worker with few slots. */
 const stage = await webhookHarness(await testDatabase())
 const { receiver, makeProject, makeEndpoint, publishEvents } = stage
 
-test('a project with more slow endpoints than there are slots delays no other', async () => {
+test('a project with more slow endpoints than slots does not delay another project', async () => {
   const slow = await makeProject()
   const released = Promise.withResolvers<void>()
   const paths: string[] = []
@@ -23,6 +23,6 @@ test('a project with more slow endpoints than there are slots delays no other', 
   await publishEvents(quick.project_id, 5)
   await receiver.until(5, quick.path)
   const pending = paths.reduce((sum, path) => sum + receiver.pending(path), 0)
-  assert.equal(pending, receiver.got.length - 5, 'no slow endpoint has answered')
+  assert.equal(pending, receiver.got.length - 5, 'no slow endpoint has responded')
   released.resolve()
 })

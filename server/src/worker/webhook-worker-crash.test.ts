@@ -6,7 +6,7 @@ import { bareEnvironment, startPostern } from '../testing/harness/postern-proces
 import { eventually } from '../testing/harness/waiting.ts'
 import { webhookHarness } from '../testing/harness/webhook-harness.ts'
 
-/** A worker as a process of its own, killed while its requests are under way. */
+/** A worker in a separate process that is killed while requests are in flight. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
 const { receiver, makeProject, makeEndpoint, publishEvents } = stage
@@ -20,10 +20,10 @@ const env = {
 }
 const startWorker = () => startPostern('worker', env, ['working'])
 
-test('after a worker dies and its lease expires, everything arrives', async () => {
+test('after a worker crashes and its lease expires, all events arrive', async () => {
   const endpoint = await makeEndpoint(await makeProject())
   const first = await startWorker()
-  // Proven, so that ten are under way at once.
+  // Makes the endpoint healthy, so ten requests are in flight concurrently.
   await publishEvents(endpoint.project_id)
   await receiver.until(1, endpoint.path)
   await stage.untilQuiet(endpoint)
@@ -34,13 +34,17 @@ test('after a worker dies and its lease expires, everything arrives', async () =
   await first.exited
   const { is_leased, lease } = await stage.queueOf(endpoint)
   assert.ok(is_leased)
-  // The lease does not end before the test says so, however long the second worker takes to start.
+  // Extends the lease, so it cannot expire while the second worker is starting.
   await stage.pass(endpoint, '-1 hour')
 
   receiver.answer({ status: 204 }, endpoint.path)
   const second = await startWorker()
   await sleep(1_000)
-  assert.equal((await receiver.until(11, endpoint.path)).length, 11, 'nothing is sent while the lease lives')
+  assert.equal(
+    (await receiver.until(11, endpoint.path)).length,
+    11,
+    'nothing is sent before the lease expires',
+  )
   await stage.pass(endpoint, '1 hour 61 seconds')
   const got = await receiver.until(51, endpoint.path)
   await stage.untilQuiet(endpoint)
@@ -56,7 +60,7 @@ test('after a worker dies and its lease expires, everything arrives', async () =
     'nothing is lost',
   )
   const twice = ids.filter((id) => times.get(id) === 2)
-  assert.equal(twice.length, 10, 'what was under way came twice, and nothing else')
+  assert.equal(twice.length, 10, 'only requests in flight are sent twice')
   assert.equal(await stage.waitingFor(endpoint), 0)
   assert.ok((await stage.queueOf(endpoint)).lease > lease, 'under leases of the second worker')
   assert.equal((await stage.attemptsOf(endpoint)).length, 41)
@@ -76,7 +80,7 @@ test('a worker that is stopped finishes its requests and releases its queues', a
   const { is_leased } = await stage.queueOf(endpoint)
   assert.ok(!is_leased)
   const sent = receiver.got.filter(({ path }) => path === endpoint.path).length
-  assert.equal(sent, 1, 'the worker begins nothing more')
+  assert.equal(sent, 1, 'the worker starts no further request')
   assert.equal((await stage.attemptsOf(endpoint)).length, sent)
   assert.equal(await stage.waitingFor(endpoint), 5 - sent)
 })

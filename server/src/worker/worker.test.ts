@@ -13,7 +13,7 @@ import {
 import { eventually, patienceMs } from '../testing/harness/waiting.ts'
 import { startWorker } from './worker.ts'
 
-/** The worker as it runs, with nobody calling its functions. */
+/** The worker as it runs in production, driven only by its schedules and queues. */
 const world = await startWorld()
 const { ses, publish } = world
 const stage = await startStage(world)
@@ -30,23 +30,23 @@ const shownAs = (domain: Domain, what: string, isSo: (shown: Domain) => boolean)
 const isRegistered = ({ identity }: Domain): boolean => identity.state === 'registered'
 const isVerified = ({ status }: Domain): boolean => status === 'verified'
 
-const asked = async (domain: Domain): Promise<void> => {
+const requestCheck = async (domain: Domain): Promise<void> => {
   const { status, text } = await admin.post(`${pathOf(domain)}/verify`)
   assert.equal(status, 200, text)
 }
 
 describe('the worker', () => {
-  test('brings a domain of our own MTAs from its creation to verified', async () => {
+  test('verifies a new domain that uses the provider "service"', async () => {
     const { id } = await stage.makeProject()
     const domain = await stage.makeDomain(id, { mta_provider: 'service' })
     await shownAs(domain, 'registered', isRegistered)
     await publish(...domain.dns_records)
-    await asked(domain)
+    await requestCheck(domain)
     const verified = await shownAs(domain, 'verified', isVerified)
     assert.ok(verified.dns_records.every(({ status }) => status === 'verified'))
   })
 
-  test('brings a domain of SES from its creation to verified, and its old name out of SES', async () => {
+  test('verifies a new domain that uses SES and deregisters its old name', async () => {
     const { id } = await stage.makeProject()
     const domain = await stage.makeDomain(id, { name: 'first.example.com' })
     await shownAs(domain, 'registered', isRegistered)
@@ -57,39 +57,42 @@ describe('the worker', () => {
 
     await publish(recordOf(renamed, 'ownership'), ...recordsOf(renamed, 'dkim'))
     ses.setDkim('second.example.com', 'SUCCESS')
-    await asked(domain)
+    await requestCheck(domain)
     await shownAs(domain, 'verified', isVerified)
   })
 
-  test('signs the audit', async () => {
+  test('signs the audit log', async () => {
     await eventually(
       'there is a checkpoint',
       async () => (await database.query('select from control.audit_checkpoints limit 1')).length > 0,
     )
   })
 
-  test('does due work although its job was lost', async () => {
+  test('performs due work even if its job was lost', async () => {
     const { id } = await stage.makeProject()
     const domain = await stage.makeDomain(id)
     await database.query(`delete from jobs.job where name = 'identities.reconcile'`)
-    // As the minute brings it.
+    // Normally inserted by the schedule every minute.
     await database.query(`insert into jobs.job (name, data) values ('identities.sweep', '{}')`)
     await shownAs(domain, 'registered', isRegistered)
   })
 
-  test('relays the counts of a project’s mail, and scores it', async () => {
+  test('relays a project’s mail counts and updates its reputation', async () => {
     const { id } = await stage.makeProject()
     await api.context.cells.all[0].mail.transaction((tx) =>
       countDaily(tx, [{ projectId: id, sent: 1000, bounced: 60, failed: 2, complained: 1 }]),
     )
-    const told = await eventually('the project has its figures', async () => {
+    const relayed = await eventually('the project has its statistics', async () => {
       const { body } = await admin.get(`/projects/${id}`)
       return body.bounced > 0 && body
     })
-    assert.deepEqual([told.bounced, told.failed, told.complained, told.reputation_score], [60, 2, 1, 50])
+    assert.deepEqual(
+      [relayed.bounced, relayed.failed, relayed.complained, relayed.reputation_score],
+      [60, 2, 1, 50],
+    )
   })
 
-  test('finishes the current call when it is stopped, and starts no other', async () => {
+  test('finishes the current call when it is stopped and does not start another', async () => {
     const { id } = await stage.makeProject()
     const before = ses.calls.length
     const [isAsked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -100,11 +103,13 @@ describe('the worker', () => {
     const domain = await stage.makeDomain(id)
     await isAsked.promise
     const stopped = worker.stop(patienceMs)
-    const late = await stage.makeDomain(id)
-    // SES answers only now: the worker was stopping, and had another job to begin.
+    // Another job arrives while the worker is stopping. The call is not held until then, because its timeout
+    // is a few seconds.
+    const creating = stage.makeDomain(id)
     released.resolve()
     await stopped
     assert.equal((await show(domain)).identity.state, 'registered')
+    const late = await creating
     await sleep(1500)
     assert.equal((await show(late)).identity.state, 'registering')
     assert.deepEqual(
@@ -113,7 +118,7 @@ describe('the worker', () => {
     )
   })
 
-  test('logged no error', () => {
+  test('logs no error', () => {
     assert.deepEqual(stage.errors(), [])
     assert.match(api.logLines.join(''), /"msg":"working"/)
   })

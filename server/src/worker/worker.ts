@@ -27,8 +27,9 @@ import { keepHeartbeat } from './heartbeat.ts'
 import { type OutboxRelayDeps, runOutboxRelays } from './outbox-relay.ts'
 import { WebhookDispatcher, type WebhookDispatcherDeps } from './webhook-dispatcher.ts'
 
-// `postern worker`: the table of job queues with their cron schedules, and the loops that send mail, deliver webhooks and relay
-// the outboxes. Work is read from the database, with the role of the side that it belongs to.
+// `postern worker`: the table of job queues with their cron schedules, and the loops that send mail, deliver
+// webhooks and relay the outboxes. Each queue and loop reads its work from the database, with the role of its
+// side (control or mail).
 
 export type WorkerDeps = CheckDeps &
   ReconcileDeps &
@@ -41,32 +42,32 @@ export type WorkerDeps = CheckDeps &
     runner: JobRunner
     cells: Cells
     mailOf: MailOf
-    /** The cell whose mail this worker sends; undefined: none. */
+    /** The cell whose mail this worker sends; undefined for none. */
     home: Cell | undefined
-    /** Whether it runs the job queues, which belong to no cell. */
+    /** Whether it runs the job queues, which do not belong to any cell. */
     hasJobs: boolean
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
     webhooks: Omit<WebhookDispatcherDeps, 'db' | 'log'>
-    /** Whether a cell has a replica of control, which needs a heartbeat. */
+    /** Whether any cell has a control replica, which needs a heartbeat. */
     hasCopies: boolean
   }
 
-/** Limits of one sweep; the next one continues. */
+/** Limits of one sweep; the next sweep continues. */
 const maxIdentities = 500
 const maxDomains = 2000
 const maxInvitations = 500
 const maxResets = 500
 const maxNotices = 500
 const maxConfirmations = 500
-/** A sweep ends before its job expires (platform/jobs/queues.ts), even if a server does not respond. */
+/** A sweep must end before its job expires (platform/jobs/queues.ts), even if a server does not respond. */
 const sweepMs = 90_000
 
 const everyMinute = '* * * * *'
 
 type Jobs = { [Queue in QueueName]: { cron?: string; run: Handlers[Queue] } }
 
-/** Every job queue: its cron schedule, if it has one, and what a job of it does. */
+/** All job queues with their cron schedules, if any, and their handlers. */
 function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
   const end = () => AbortSignal.any([stopping, AbortSignal.timeout(sweepMs)])
   return {
@@ -94,7 +95,7 @@ function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
         eachCell(deps.cells, async ({ name: cell, mail }) => {
           const { made, dropped } = await mail.transaction((tx) => keepPartitions(tx, deps.retentionDays))
           if (made + dropped > 0)
-            deps.log.info({ cell, made, dropped }, 'created and dropped partitions of mail')
+            deps.log.info({ cell, made, dropped }, 'created and dropped mail partitions')
         }),
     },
   }
@@ -126,7 +127,7 @@ export function startWorker(deps: WorkerDeps): Worker {
   }
 }
 
-/** The loops that send the mail and the webhooks of a cell. */
+/** The loops that send a cell's mail and webhooks. */
 const loopsOf = ({ dispatch, webhooks, log }: WorkerDeps, { mail: db }: Cell) => [
   new Dispatcher({ ...dispatch, db, log }),
   new WebhookDispatcher({ ...webhooks, db, log }),

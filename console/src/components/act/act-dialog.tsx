@@ -48,7 +48,7 @@ export function ActDialog<Id extends MutationId, R, Form extends object>({
     <Modal
       opened
       onClose={close}
-      // A secret cannot be shown again, and a running mutation cannot be cancelled.
+      // A secret cannot be shown again, and a running mutation cannot be canceled.
       closeOnEscape={mayClose && !isSignInNeeded}
       closeOnClickOutside={false}
       withCloseButton={mayClose}
@@ -93,7 +93,7 @@ function Proposal<Id extends MutationId, R, Form extends object>({
   const [stage, setStage] = useState(0)
   const formElement = useRef<HTMLFormElement>(null)
   const shownStage = useRef(stage)
-  // Keyboard users continue at the start of the next step.
+  // Moves the focus to the start of the next step, for keyboard users.
   useLayoutEffect(() => {
     if (shownStage.current !== stage) {
       formElement.current?.querySelector<HTMLElement>('input, [type="submit"]')?.focus()

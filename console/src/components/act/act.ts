@@ -2,12 +2,13 @@ import type { ReactNode } from 'react'
 import type { Answer, AnswerOf, BodyOf, MutationId, PathOf } from '../../api/client.ts'
 
 /**
- * One change by an administrator. Every mutation of the console goes through the same dialog, which takes one of these:
+ * A change made by an administrator. Every mutation in the console goes through the same dialog, which takes one of
+ * these:
  *
  *   fields (if there are any) → the server's preview → the reason → the mutation → its result
  *
- * Nothing is changed before the server has returned a preview. On an edit conflict (412) the user sees what changed
- * meanwhile and continues with their edits; fields they did not edit take the current values.
+ * Nothing is changed before the server has returned a preview. On an edit conflict (412) the user sees what has changed
+ * in the meantime and continues with their edits; fields they did not edit take the current values.
  */
 export interface Act<Id extends MutationId, R, Form extends object> {
   operation: Id
@@ -36,7 +37,7 @@ export interface Act<Id extends MutationId, R, Form extends object> {
 export interface Base<R> {
   loaded: Answer<R>
   refetch?: () => Promise<Answer<R>>
-  /** The part that is compared on an edit conflict. By default, all of it. */
+  /** The part of the resource that is compared on an edit conflict. By default, the whole resource. */
   compare?: (loaded: R) => unknown
 }
 

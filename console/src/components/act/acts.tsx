@@ -10,13 +10,13 @@ const StartContext = createContext<Start | undefined>(undefined)
 /** `const start = useAct()`, then `start({ operation: 'projects.edit', … })`. */
 export function useAct(): Start {
   const start = useContext(StartContext)
-  if (!start) throw new Error('useAct is used outside of <Acts>')
+  if (!start) throw new Error('useAct must be used inside <Acts>')
   return start
 }
 
 export function Acts({ children }: { children: ReactNode }) {
   const [dialog, setDialog] = useState<ReactNode>()
-  // One at a time: an open dialog may hold a form, or a secret that is shown once.
+  // One at a time: an open dialog may contain a form, or a secret that is shown once.
   const start: Start = (act) =>
     setDialog((open) => open ?? <ActDialog act={act} close={() => setDialog(undefined)} />)
   return (

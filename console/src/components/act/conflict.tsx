@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { Changes, differences } from '../changes.tsx'
 
-/** Fields that change on their own or with every change. */
+/** Fields that change automatically or with every edit. */
 const ignoredFields = [
   'updated_at',
   'last_success_at',
@@ -11,7 +11,7 @@ const ignoredFields = [
   'last_check_error',
 ]
 
-/** Another edit came first (412). */
+/** Shown when another edit was saved first (412). */
 export function Conflict({
   before,
   now,
@@ -27,8 +27,8 @@ export function Conflict({
     <Stack>
       <Alert color="yellow" title="This was changed after you opened it" role="alert">
         <Text size="sm">
-          Another administrator changed it, or an earlier attempt of yours succeeded without a response. If
-          you continue, the fields that you edited keep your values; all others take the current values.
+          Another administrator changed it, or one of your earlier attempts succeeded but the response was
+          lost. If you continue, your edits are kept, and all other fields take their current values.
         </Text>
       </Alert>
       <Changes

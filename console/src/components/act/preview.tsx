@@ -12,7 +12,7 @@ export function PreviewPanel({ query, isComplete }: { query: UseQueryResult<Prev
       aria-label="Preview"
       aria-live="polite"
       aria-busy={query.isFetching}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: long ones scroll, and the keyboard must be able to.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a long preview must be scrollable by keyboard.
       tabIndex={0}
     >
       {contentOf(query, isComplete)}

@@ -18,12 +18,12 @@ export function ReasonField({
   isFirst,
 }: {
   operation: string
-  /** The fields that the change sets: a lock and a new plan are the same operation. */
+  /** The fields that the change sets: locking a project and changing its plan are the same operation. */
   fields: string[]
   value: string
   onChange: (text: string) => void
   isRequired: boolean
-  /** Whether it is the only field, and gets the focus. */
+  /** Whether this is the only field; if so, it gets the focus. */
   isFirst: boolean
 }) {
   const me = useMe()
@@ -57,7 +57,7 @@ export function ReasonField({
   )
 }
 
-/** Only edits are compared: a creation sets every field, and other operations have none. */
+/** Only edits are compared: create operations set every field, and other operations have none. */
 function changesOneOf({ before, after }: AuditEntry, fields: string[]): boolean {
   if (before === null || after === null) return true
   const changed = differences('', null, before, after).map(({ field }) => field)

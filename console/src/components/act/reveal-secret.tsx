@@ -3,13 +3,13 @@ import { useState } from 'react'
 import { Copy } from '../copy.tsx'
 import classes from './act.module.css'
 
-/** Shown once. After the dialog closes, the page holds no copy of the secret. */
+/** Shown once. After the dialog closes, the page has no copy of the secret. */
 export function RevealSecret({ secret, close }: { secret: string; close: () => void }) {
   const [isKept, setIsKept] = useState(false)
   return (
     <Stack>
       <Alert color="yellow" title="This secret is shown only once">
-        Copy it now and store it safely. If it is lost, rotate it.
+        Copy it now and store it safely. If you lose it, rotate it.
       </Alert>
       <code className={classes.secret}>{secret}</code>
       <Group justify="space-between">

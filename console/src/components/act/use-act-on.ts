@@ -10,7 +10,7 @@ import { useToast } from '../toast.tsx'
 import type { Act } from './act.ts'
 import { useAct } from './acts.tsx'
 
-/** For rows of a list, which have no version: loads the current resource, then starts the act on it. */
+/** List rows have no version, so this loads the current resource and then starts the act on it. */
 export function useActOn() {
   const start = useAct()
   const toast = useToast()

@@ -20,12 +20,13 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
   const [edits, setEdits] = useState<Partial<Form>>({})
   const [reason, setReason] = useState('')
   const [conflict, setConflict] = useState<Answer<R>>()
-  // One key for the life of the dialog: submitting again, after a lost response or with an edited field, does not act
-  // twice. The server stores successes only, so a rejected request can be corrected and sent again.
+  // One key for the lifetime of the dialog: resubmitting after a lost response, even with an edited field, does not
+  // make the change twice. The server stores only successful responses, so a rejected request can be corrected and sent
+  // again.
   const [key] = useState(newKey)
 
   const loaded = base.data
-  // Fields that were not edited follow the loaded resource, also after a conflict.
+  // Fields that were not edited follow the loaded resource, even after a conflict.
   const form: Form = { ...act.form(loaded), ...edits }
   const body = act.body(form, loaded)
   const [debouncedBody] = useDebouncedValue(JSON.stringify(body), debounceMs)
@@ -53,7 +54,7 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
     gcTime: 0,
   })
   const acting = useMutation({
-    // The response may hold a secret, which must not outlive the dialog.
+    // The response may contain a secret, which must not outlive the dialog.
     gcTime: 0,
     mutationFn: () =>
       call(operation, {

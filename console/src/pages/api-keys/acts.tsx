@@ -27,7 +27,7 @@ interface KeyForm {
   scopes: Scope[]
   domain_id: number | null
   allowed_ips: string[]
-  /** '' for never. */
+  /** Empty if the key never expires. */
   expires_at: string
   is_active: boolean
 }
@@ -179,7 +179,7 @@ function KeyFields({
       </Checkbox.Group>
       <DomainSelect
         projectId={projectId}
-        description="Restricts sending to one domain"
+        description="Restricts the key to one domain"
         placeholder="All domains"
         value={form.domain_id === null ? null : { id: form.domain_id, name: `domain ${form.domain_id}` }}
         onChange={(domain) => set({ domain_id: domain?.id ?? null })}

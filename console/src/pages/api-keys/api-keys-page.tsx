@@ -23,7 +23,7 @@ export function ApiKeysPage() {
   const query = usePage('api-keys.list', { path, query: { ...(cursor && { cursor }) } })
   return (
     <>
-      <PartHead title="API keys" below="Credentials of the customer’s applications.">
+      <PartHead title="API keys" below="Credentials for the customer’s applications.">
         <Button onClick={() => start(createApiKey(projectId))}>New API key</Button>
       </PartHead>
       <List

@@ -82,11 +82,10 @@ function Above({ entry: { id, project_id } }: { entry: AuditEntry }) {
 }
 
 function Request({ entry, names }: { entry: AuditEntry; names: Names }) {
-  const { actor, at, request_id, operation, subject, resource_type, resource_id } = entry
-  const isCommandLine = actor.id === 0
+  const { actor_kind, actor, at, request_id, operation, subject, resource_type, resource_id } = entry
   const items: [string, ReactNode][] = [
     ['Actor', actorOf(entry, names)],
-    ['Email', actor.email ?? (isCommandLine ? 'none' : 'erased')],
+    ['Email', actor.email ?? (actor_kind === 'person' ? 'erased' : 'none')],
     ['IP address', actor.ip ?? 'none'],
     ['User agent', actor.user_agent ?? 'none'],
     [

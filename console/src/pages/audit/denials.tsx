@@ -9,7 +9,7 @@ import { Empty } from '../../components/states.tsx'
 import { UserSelect } from '../../components/user-select.tsx'
 import type { AuditSearch } from './timeline.tsx'
 
-/** Requests of signed-in users that were denied. */
+/** Denied requests from signed-in users. */
 export function Denials({
   search: { actor, cursor },
   setFilter,
@@ -63,7 +63,7 @@ export function Denials({
           w={240}
         />
         <Text c="dimmed" size="sm">
-          Denied requests of signed-in users, grouped by minute and kept for 90 days.
+          Denied requests from signed-in users, grouped by minute and kept for 90 days.
         </Text>
       </Group>
       <List

@@ -75,7 +75,7 @@ async function read(
   return { file, progress: { rows, bytes: file.size } }
 }
 
-/** An upper bound for the last line. */
+/** An upper bound on the length of the last line. */
 const tailBytes = 16_384
 
 /** The server's row count, present only if the export is complete. */

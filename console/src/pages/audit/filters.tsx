@@ -6,7 +6,7 @@ import { UserSelect } from '../../components/user-select.tsx'
 import { auditedOperations, auditedResources } from './sentences.ts'
 import type { AuditSearch } from './timeline.tsx'
 
-/** Filters of the audit log, kept in the address bar. */
+/** Filters of the audit log, kept in the URL. */
 export function Filters({
   search,
   setFilter,
@@ -14,7 +14,7 @@ export function Filters({
 }: {
   search: AuditSearch
   setFilter: (part: Partial<AuditSearch>) => void
-  /** Whether there is a filter by project. */
+  /** Whether to show the project filter. */
   hasProject?: boolean
 }) {
   const [kind = null, id] = search.resource?.split(':') ?? []

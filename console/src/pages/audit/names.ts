@@ -1,10 +1,10 @@
 import { useAnswer, useMany } from '../../api/queries.ts'
 import { type Entry, type Names, usersIn } from './sentences.ts'
 
-/** Names that audit entries refer to by id. Each is loaded once. */
+/** The names of resources that audit entries refer to by id. Each name is loaded once. */
 export function useNames(entries: Entry[]): Names {
   const userIds = new Set(entries.flatMap(usersIn))
-  // An entry about a project holds the name of the project.
+  // An entry about a project contains the project's name.
   const withoutName = entries.filter(({ resource_type }) => resource_type !== 'project')
   const projectIds = new Set(withoutName.flatMap(({ project_id }) => project_id ?? []))
   const users = useMany(

@@ -9,8 +9,9 @@ const names: Names = {
   plan: (id) => ({ 3: 'Business' })[id],
 }
 
-/** By Ada, of Acme. */
+/** By Ada, in the project Acme. */
 const entryOf = (operation: string, part: Partial<Entry> = {}): Entry => ({
+  actor_kind: 'person',
   actor: { id: 1, email: 'ada@example.com', ip: null, user_agent: null },
   operation,
   project_id: 7,
@@ -25,10 +26,13 @@ const entryOf = (operation: string, part: Partial<Entry> = {}): Entry => ({
 const sentence = (operation: string, part?: Partial<Entry>) => sentenceOf(entryOf(operation, part), names)
 const edit = (before: object, after: object) =>
   sentence('projects.edit', { before: { name: 'Acme', ...before }, after: { name: 'Acme', ...after } })
-const commandLine = { id: 0, email: null, ip: null, user_agent: 'postern, as root' }
+const commandLine: Partial<Entry> = {
+  actor_kind: 'shell',
+  actor: { id: 0, email: null, ip: null, user_agent: 'postern, as root' },
+}
 
-describe('a sentence of the audit', () => {
-  test('exists for every mutation of the API', async () => {
+describe('audit sentences', () => {
+  test('exist for every mutation of the API', async () => {
     const generated = await readFile(new URL('../../api/operations.gen.ts', import.meta.url), 'utf8')
     const mutations = [...generated.matchAll(/^ {2}'([a-z.-]+)': \{\n(?: {4}.*\n)*? {4}hasPreview: true$/gm)]
     assert.ok(mutations.length > 20, 'the generated file has another format')
@@ -36,13 +40,13 @@ describe('a sentence of the audit', () => {
     assert.deepEqual(unknown, [])
   })
 
-  test('exists for every known operation, also if the entry holds no state', () => {
+  test('exist for every known operation, even if the entry has no state', () => {
     for (const operation of auditedOperations) {
       assert.doesNotMatch(sentence(operation), / performed |undefined|\[object/, operation)
     }
   })
 
-  test('names every edited field of a project', () => {
+  test('name every edited field of a project', () => {
     assert.equal(edit({ is_locked: false }, { is_locked: true }), 'Ada locked Acme')
     assert.equal(edit({ is_locked: true }, { is_locked: false }), 'Ada unlocked Acme')
     assert.equal(edit({}, { name: 'x'.repeat(81) }), `Ada renamed Acme to ${'x'.repeat(79)}…`)
@@ -58,33 +62,33 @@ describe('a sentence of the audit', () => {
         { is_locked: false, reputation_score: 90, score_offset: 0, allow_service_mta: true },
         { is_locked: true, reputation_score: 20, score_offset: -70, allow_service_mta: false },
       ),
-      'Ada locked Acme, set its score to 20 and barred it from shared mail servers',
+      'Ada locked Acme, set its score to 20 and disallowed shared mail servers for it',
     )
   })
 
-  test('names the resource and its project', () => {
+  test('name the resource and its project', () => {
     const endpoint = { resource_type: 'endpoint', resource_id: '4' }
     const before = { name: 'Orders', url: 'https://a.example', is_active: true, secret_hint: 'aaaa' }
     const after = (part: object) => ({ ...endpoint, before, after: { ...before, ...part } })
     assert.equal(
       sentence('endpoints.rotate', after({ secret_hint: 'bbbb' })),
-      'Ada rotated the secret of endpoint Orders of Acme',
+      'Ada rotated the secret of endpoint Orders in Acme',
     )
     assert.equal(
       sentence('endpoints.edit', after({ is_active: false })),
-      'Ada deactivated endpoint Orders of Acme',
+      'Ada deactivated endpoint Orders in Acme',
     )
     assert.equal(
       sentence('endpoints.edit', after({ is_active: false, url: 'https://b.example' })),
-      'Ada changed the url and state of endpoint Orders of Acme',
+      'Ada changed the url and state of endpoint Orders in Acme',
     )
-    assert.equal(sentence('endpoints.test', endpoint), 'Ada sent a test event to endpoint 4 of Acme')
+    assert.equal(sentence('endpoints.test', endpoint), 'Ada sent a test event to endpoint 4 in Acme')
     assert.equal(
       sentence('routing.delete', {
         resource_type: 'route',
         before: { match: 'address', address: 'hi@a.example' },
       }),
-      'Ada deleted the route for hi@a.example of Acme',
+      'Ada deleted the route for hi@a.example in Acme',
     )
     assert.equal(
       sentence('domains.edit', {
@@ -92,43 +96,41 @@ describe('a sentence of the audit', () => {
         before: { name: 'a.example', mta_provider: 'service' },
         after: { name: 'b.example', mta_provider: 'ses' },
       }),
-      'Ada renamed domain a.example of Acme to b.example and moved it from service to ses',
+      'Ada renamed domain a.example in Acme to b.example and moved it from service to ses',
     )
   })
 
-  test('names people by their address, unless it was erased', () => {
+  test('name people by their address, unless it was erased', () => {
     const member = { resource_type: 'member', resource_id: '9', after: { role: 'viewer' } }
     const subject = { email: 'bo@example.com', name: 'Bo' }
     assert.equal(
       sentence('members.create', { ...member, subject }),
-      'Ada invited bo@example.com to Acme as viewer',
+      'Ada added bo@example.com to Acme as viewer',
     )
-    assert.equal(sentence('members.create', member), 'Ada invited member 9 to Acme as viewer')
+    assert.equal(sentence('members.create', member), 'Ada added member 9 to Acme as viewer')
     assert.equal(
-      sentence('users.create', { actor: commandLine, project_id: null, resource_type: 'user', subject }),
+      sentence('users.create', { ...commandLine, project_id: null, resource_type: 'user', subject }),
       'bo@example.com was made an administrator from the command line',
     )
     assert.equal(
-      sentence('users.issue-token', { actor: commandLine, project_id: null, resource_type: 'user', subject }),
+      sentence('users.issue-token', { ...commandLine, project_id: null, resource_type: 'user', subject }),
       'An access token for bo@example.com was issued from the command line',
     )
-    assert.equal(
-      sentence('queue.hold', { actor: commandLine }),
-      'An operator on the command line held the mail of Acme',
-    )
+    assert.equal(sentence('queue.hold', commandLine), "An operator on the command line held Acme's mail")
   })
 
-  test('names the actor, also after the user was deleted', () => {
+  test('name the actor, even after the user was deleted', () => {
     const by = (id: number, email: string | null) =>
       sentence('queue.hold', { actor: { id, email, ip: null, user_agent: null } })
-    assert.equal(by(2, 'grace@example.com'), 'Grace held the mail of Acme')
-    assert.equal(by(5, 'eve@example.com'), 'eve@example.com held the mail of Acme')
-    assert.equal(by(5, null), 'User 5 held the mail of Acme')
-    assert.deepEqual(usersIn(entryOf('queue.hold', { actor: commandLine })), [])
+    assert.equal(by(2, 'grace@example.com'), "Grace held Acme's mail")
+    assert.equal(by(5, 'eve@example.com'), "eve@example.com held Acme's mail")
+    assert.equal(by(5, null), "User 5 held Acme's mail")
+    assert.equal(sentence('queue.hold', { ...commandLine, actor_kind: 'system' }), "Postern held Acme's mail")
+    assert.deepEqual(usersIn(entryOf('queue.hold', commandLine)), [])
     assert.deepEqual(usersIn(entryOf('projects.edit', { after: { user_id: 2 } })), [1, 2])
   })
 
-  test('falls back to the operation id for an unknown operation', () => {
+  test('fall back to the operation id for an unknown operation', () => {
     assert.equal(
       sentence('endpoints.polish', { resource_type: 'endpoint', resource_id: '4' }),
       'Ada performed endpoints.polish on endpoint 4',

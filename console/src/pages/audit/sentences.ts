@@ -1,8 +1,8 @@
 import type { AuditEntry, Operations } from '../../api/operations.gen.ts'
 
 /**
- * Audit entries as sentences: "Ada locked Acme". The phrase follows from the operation and from the states before and
- * after. Names that an entry does not hold are looked up by the caller.
+ * Audit entries as sentences: "Ada locked Acme". The phrase depends on the operation and on the states before and
+ * after. The caller looks up names that an entry does not contain.
  */
 export interface Names {
   /** Undefined for a user that no longer exists. */
@@ -36,7 +36,7 @@ interface Details {
   thing: string
   /** "Acme". */
   project: string
-  /** The user or address that the act is about. */
+  /** The user or address that the operation concerns. */
   person: string
   names: Names
 }
@@ -49,43 +49,43 @@ const phrases: Record<MutationId, Phrase> = {
   'projects.edit': (details) => projectEdit(details),
   'projects.set-billing': ({ project, changed, is }) =>
     changed.includes('billing_subscription_status')
-      ? `set the billing of ${project} to ${words(is['billing_subscription_status'] ?? 'not billed')}`
-      : `set the billing of ${project}`,
-  'members.create': ({ person, project, is }) => `invited ${person} to ${project} as ${words(is['role'])}`,
+      ? `set ${project}'s billing to ${words(is['billing_subscription_status'] ?? 'not billed')}`
+      : `edited ${project}'s billing`,
+  'members.create': ({ person, project, is }) => `added ${person} to ${project} as ${words(is['role'])}`,
   'members.edit': ({ person, project, was, is }) =>
-    `made ${person} ${words(is['role'])} of ${project} instead of ${words(was['role'])}`,
+    `changed ${person}'s role in ${project} from ${words(was['role'])} to ${words(is['role'])}`,
   'members.delete': ({ person, project }) => `removed ${person} from ${project}`,
   'domains.create': ({ thing, project }) => `added ${thing} to ${project}`,
   'domains.edit': (details) => domainEdit(details),
-  'domains.delete': ({ thing, project }) => `deleted ${thing} of ${project}`,
-  'domains.verify': ({ thing, project }) => `requested a DNS check of ${thing} of ${project}`,
-  'domains.rotate': ({ thing, project }) => `rotated the DKIM key of ${thing} of ${project}`,
-  'endpoints.create': ({ thing, project }) => `added ${thing} to ${project}`,
+  'domains.delete': ({ thing, project }) => `deleted ${thing} in ${project}`,
+  'domains.verify': ({ thing, project }) => `queued a DNS check for ${thing} in ${project}`,
+  'domains.rotate': ({ thing, project }) => `rotated the DKIM key of ${thing} in ${project}`,
+  'endpoints.create': ({ thing, project }) => `created ${thing} in ${project}`,
   'endpoints.edit': (details) => configurationEdit(details),
-  'endpoints.delete': ({ thing, project }) => `deleted ${thing} of ${project}`,
-  'endpoints.rotate': ({ thing, project }) => `rotated the secret of ${thing} of ${project}`,
-  'endpoints.test': ({ thing, project }) => `sent a test event to ${thing} of ${project}`,
+  'endpoints.delete': ({ thing, project }) => `deleted ${thing} in ${project}`,
+  'endpoints.rotate': ({ thing, project }) => `rotated the secret of ${thing} in ${project}`,
+  'endpoints.test': ({ thing, project }) => `sent a test event to ${thing} in ${project}`,
   'endpoints.replay': ({ thing, project, is }) =>
-    `replayed ${is['event_id'] ? 'an event' : 'the events of a time range'} to ${thing} of ${project}`,
-  'routing.create': (details) => `added ${routeOf(details)} to ${details.project}`,
+    `replayed ${is['event_id'] ? 'an event' : 'the events in a time range'} to ${thing} in ${project}`,
+  'routing.create': (details) => `created ${routeOf(details)} in ${details.project}`,
   'routing.edit': (details) => configurationEdit({ ...details, thing: routeOf(details) }),
   'routing.request-confirmation': (details) =>
-    `requested confirmation of ${routeOf(details)} of ${details.project} again`,
-  'routing.delete': (details) => `deleted ${routeOf(details)} of ${details.project}`,
-  'api-keys.create': ({ thing, project }) => `created ${thing} for ${project}`,
+    `resent the confirmation link for ${routeOf(details)} in ${details.project}`,
+  'routing.delete': (details) => `deleted ${routeOf(details)} in ${details.project}`,
+  'api-keys.create': ({ thing, project }) => `created ${thing} in ${project}`,
   'api-keys.edit': (details) => configurationEdit(details),
-  'api-keys.delete': ({ thing, project }) => `deleted ${thing} of ${project}`,
-  'api-keys.rotate': ({ thing, project }) => `rotated the secret of ${thing} of ${project}`,
-  'messages.cancel': ({ thing, project }) => `canceled ${thing} of ${project}`,
-  'suppressions.delete': ({ person, project }) => `deleted the suppression of ${person} in ${project}`,
-  'queue.hold': ({ project }) => `held the mail of ${project}`,
-  'queue.release': ({ project }) => `released the mail of ${project}`,
+  'api-keys.delete': ({ thing, project }) => `deleted ${thing} in ${project}`,
+  'api-keys.rotate': ({ thing, project }) => `rotated the secret of ${thing} in ${project}`,
+  'messages.cancel': ({ thing, project }) => `canceled ${thing} in ${project}`,
+  'suppressions.delete': ({ person, project }) => `deleted the suppression for ${person} in ${project}`,
+  'queue.hold': ({ project }) => `held ${project}'s mail`,
+  'queue.release': ({ project }) => `released ${project}'s mail`,
   'plans.create': ({ thing }) => `created ${thing}`,
   'plans.edit': ({ project: _, ...details }) => configurationEdit(details),
   'users.edit': (details) => userEdit(details),
 }
 
-/** Complete sentences without an actor, who is an operator on the command line: "bo@example.com was linked to …". */
+/** Complete sentences without an actor (an operator on the command line): "bo@example.com was linked to …". */
 const commandLineSentences: Record<CommandLineAct, Phrase> = {
   'users.create': ({ person }) => `${person} was made an administrator`,
   'users.reset': ({ person }) => `${person} was made an administrator with new credentials`,
@@ -97,7 +97,7 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
     `The keys of ${words(is['keys'])} projects were rewrapped with ${thing}`,
 }
 
-/** All operations that the audit log can hold, for filters. */
+/** All operations that the audit log can contain, for filters. */
 export const auditedOperations = [...Object.keys(phrases), ...Object.keys(commandLineSentences)].sort()
 export const auditedResources = [
   'project',
@@ -116,6 +116,7 @@ export const auditedResources = [
 
 export type Entry = Pick<
   AuditEntry,
+  | 'actor_kind'
   | 'actor'
   | 'operation'
   | 'before'
@@ -134,7 +135,7 @@ export function sentenceOf(entry: Entry, names: Names): string {
   if (isKeyOf(commandLineSentences, operation)) {
     return `${capital(commandLineSentences[operation](details))} from the command line`
   }
-  const actor = entry.actor.id === 0 ? 'An operator on the command line' : actorOf(entry, names)
+  const actor = entry.actor_kind === 'shell' ? 'An operator on the command line' : actorOf(entry, names)
   const phrase = isKeyOf(phrases, operation)
     ? phrases[operation](details)
     : `performed ${operation} on ${kindOf(entry.resource_type)} ${entry.resource_id}`
@@ -142,18 +143,30 @@ export function sentenceOf(entry: Entry, names: Names): string {
 }
 
 const isKeyOf = <T extends object>(record: T, key: PropertyKey): key is keyof T => Object.hasOwn(record, key)
-/** An email address starts a sentence as it is written. */
+/** An email address at the start of a sentence is not capitalized. */
 const capital = (text: string): string =>
   text.split(' ')[0]?.includes('@') ? text : text.charAt(0).toUpperCase() + text.slice(1)
 
-export function actorOf({ actor: { id, email } }: Pick<AuditEntry, 'actor'>, names: Names): string {
-  return id === 0 ? 'Command line' : (names.user(id) ?? email ?? `User ${id}`)
+const actorKinds: Record<AuditEntry['actor_kind'], string> = {
+  person: 'User',
+  shell: 'Command line',
+  policy: 'Policy',
+  service_account: 'Service account',
+  system: 'Postern',
 }
 
-/** Users that a sentence mentions and the entry has only the id of. */
-export function usersIn({ actor, operation, after }: Entry): number[] {
+export function actorOf(
+  { actor_kind: kind, actor: { id, email } }: Pick<AuditEntry, 'actor_kind' | 'actor'>,
+  names: Names,
+): string {
+  const name = kind === 'person' ? (names.user(id) ?? email) : null
+  return name ?? (id === 0 ? actorKinds[kind] : `${actorKinds[kind]} ${id}`)
+}
+
+/** Users in the sentence for which the entry has only an id. */
+export function usersIn({ actor_kind, actor, operation, after }: Entry): number[] {
   const owner = operation === 'projects.edit' ? after?.['user_id'] : undefined
-  return [actor.id, ...(typeof owner === 'number' ? [owner] : [])].filter((id) => id > 0)
+  return [...(actor_kind === 'person' ? [actor.id] : []), ...(typeof owner === 'number' ? [owner] : [])]
 }
 
 function detailsOf(entry: Entry, names: Names): Details {
@@ -181,7 +194,7 @@ const projectFields: Record<string, ProjectField> = {
     `transferred ${it} to ${names.user(Number(value)) ?? `user ${words(value)}`}`,
   reputation_score: ({ its }, value) => `set ${its} score to ${words(value)}`,
   allow_service_mta: ({ it }, value) =>
-    value ? `allowed ${it} to use shared mail servers` : `barred ${it} from shared mail servers`,
+    value ? `allowed shared mail servers for ${it}` : `disallowed shared mail servers for ${it}`,
   plan_id: ({ it }, value, names) => `moved ${it} to ${planOf(value, names)}`,
   admin_plan_id: ({ its }, value, names) =>
     value === null ? `removed ${its} plan override` : `overrode ${its} plan with ${planOf(value, names)}`,
@@ -202,14 +215,14 @@ function projectEdit({ project, changed, is, names }: Details): string {
 
 function domainEdit({ thing, project, was, is, changed }: Details): string {
   const parts = [
-    ...(changed.includes('name') ? [`renamed ${thing} of ${project} to ${words(is['name'])}`] : []),
+    ...(changed.includes('name') ? [`renamed ${thing} in ${project} to ${words(is['name'])}`] : []),
     ...(changed.includes('mta_provider')
       ? [
-          `moved ${changed.includes('name') ? 'it' : `${thing} of ${project}`} from ${words(was['mta_provider'])} to ${words(is['mta_provider'])}`,
+          `moved ${changed.includes('name') ? 'it' : `${thing} in ${project}`} from ${words(was['mta_provider'])} to ${words(is['mta_provider'])}`,
         ]
       : []),
   ]
-  return parts.length === 0 ? `re-registered ${thing} of ${project}` : listed(parts)
+  return parts.length === 0 ? `re-registered ${thing} in ${project}` : listed(parts)
 }
 
 /** For endpoints, routes, API keys and plans. */
@@ -219,7 +232,7 @@ function configurationEdit({
   is,
   changed,
 }: Omit<Details, 'project'> & { project?: string }): string {
-  const whole = project === undefined ? thing : `${thing} of ${project}`
+  const whole = project === undefined ? thing : `${thing} in ${project}`
   const [only] = changed
   if (changed.length === 1 && only === 'is_active')
     return `${is['is_active'] ? 'activated' : 'deactivated'} ${whole}`
@@ -237,23 +250,23 @@ function userEdit({ person, is, changed }: Details): string {
         ]
       : []),
     ...(changed.includes('is_active')
-      ? [is['is_active'] ? `unblocked ${person}` : `blocked ${person} from signing in`]
+      ? [is['is_active'] ? `enabled sign-in for ${person}` : `disabled sign-in for ${person}`]
       : []),
-    ...(changed.includes('sessions') ? [`ended the sessions of ${person}`] : []),
+    ...(changed.includes('sessions') ? [`signed ${person} out of all sessions`] : []),
   ]
-  return parts.length === 0 ? `ended the sessions of ${person}` : listed(parts)
+  return parts.length === 0 ? `signed ${person} out of all sessions` : listed(parts)
 }
 
 function routeOf({ was, is }: Details): string {
   const address = was['address'] ?? is['address']
   if (typeof address === 'string') return `the route for ${address}`
-  return `the catch-all route of domain ${words(was['domain_id'] ?? is['domain_id'])}`
+  return `the catch-all route for domain ${words(was['domain_id'] ?? is['domain_id'])}`
 }
 
 const planOf = (id: unknown, names: Names): string => `plan ${names.plan(Number(id)) ?? words(id)}`
 const kindOf = (type: string): string => (type === 'api_key' ? 'API key' : type.replaceAll('_', ' '))
 const fieldOf = (field: string): string => (field === 'is_active' ? 'state' : field.replaceAll('_', ' '))
-/** The full name is on the page of the entry. */
+/** The full name is on the entry's page. */
 const maxLength = 80
 const words = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value ?? null)

@@ -72,10 +72,10 @@ const dayMs = 86_400_000
 const startOf = (day: string): string => new Date(Date.parse(day)).toISOString()
 const endOf = (day: string): string => new Date(Date.parse(day) + dayMs).toISOString()
 
-/** The address bar has days, the last one inclusive; the API has an exclusive end. */
+/** The URL contains days, and the last day is included; the API expects an exclusive end. */
 const queryOf = ({ view: _, from, to, operation, ...rest }: AuditSearch): QueryOf<'audit.list'> => ({
   ...rest,
-  // The API refuses a value that is not one of its operations.
+  // The API rejects a value that is not one of its operations.
   ...(operation && { operation: operation as NonNullable<QueryOf<'audit.list'>['operation']> }),
   ...(from && { from: startOf(from) }),
   ...(to && { to: endOf(to) }),

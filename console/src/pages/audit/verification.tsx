@@ -13,8 +13,8 @@ import classes from './verification.module.css'
 const timeoutMs = 600_000
 
 /**
- * Verifies the hash chain. The chain of one project is short and is verified when the page opens; all chains only on
- * request.
+ * Verifies the hash chain. A single project's chain is short and is verified when the page opens. All chains together
+ * are verified only on request.
  */
 export function Verification({ projectId }: { projectId?: number }) {
   const isAll = projectId === undefined
@@ -72,7 +72,7 @@ function Result({
   if (!data) {
     return (
       <Text size="sm" c="dimmed">
-        Re-reads every entry and checks that none was altered.
+        Re-reads every entry and checks that none has been altered.
       </Text>
     )
   }
@@ -122,7 +122,10 @@ function Findings({ found: { ok, signed, first_bad, notes, erased } }: { found: 
   )
 }
 
-/** Links to the entry. It is known by chain and position only; if it is not among the newest, links to the chain. */
+/**
+ * Links to the entry. Only its chain and position are known; if it is not among the newest entries, links to the
+ * chain.
+ */
 function BadEntryLink({ chain, seq }: { chain: number | null; seq: number | null }) {
   const isKnown = chain !== null && seq !== null
   const newest = useAnswer(

@@ -95,7 +95,7 @@ export const editDomain = (loaded: Answer<Domain>): Act<'domains.edit', Domain, 
   result: (domain) => <RecordsToPublish domain={domain} />,
 })
 
-/** The name as it is in DNS (IDNA). Names that cannot be converted are left for the server to reject. */
+/** The name as in DNS (IDNA). The server rejects names that cannot be converted. */
 function nameIn({ name }: { name: string }): string {
   const trimmed = name.trim().replace(/\.$/, '')
   return /[/\\@:?#%\s]/.test(trimmed) ? trimmed : (URL.parse(`http://${trimmed}`)?.hostname ?? trimmed)
@@ -111,7 +111,7 @@ const routesOf = ({ isKeeping, locals }: Choice, name: string) =>
         })),
       }
 
-/** For an identity that the provider lost: an edit with the same values. */
+/** For an identity that is missing at the provider: an edit that leaves all values unchanged. */
 export const registerDomain = (loaded: Answer<Domain>): Act<'domains.edit', Domain, object> => ({
   operation: 'domains.edit',
   path: pathOf(loaded.data),
@@ -139,7 +139,7 @@ export const rotateDomainKey = (loaded: Answer<Domain>): Act<'domains.rotate', D
   operation: 'domains.rotate',
   path: pathOf(loaded.data),
   title: `Rotate the DKIM key of ${loaded.data.name}`,
-  button: 'Rotate key',
+  button: 'Rotate DKIM key',
   success: 'DKIM key rotated',
   isDangerous: true,
   base: baseOf(loaded),

@@ -5,10 +5,10 @@ import { AddressField } from '../../components/address-field.tsx'
 import { QueryState } from '../../components/states.tsx'
 import classes from './address-routes.module.css'
 
-/** How the address routes of a domain change with its name. */
+/** How a domain's address routes change when the domain is renamed. */
 export interface Choice {
   isKeeping: boolean
-  /** If they are replaced: the new local parts, by route id. */
+  /** The new local parts by route id, if the routes are replaced. */
   locals: Record<number, string>
 }
 

@@ -110,7 +110,7 @@ export function RecordsToPublish({ domain: { project_id, id } }: { domain: Domai
       {({ data }) => (
         <>
           <Text size="sm">
-            Publish these records in the DNS of {data.name}. They are also on the domain’s page.
+            Publish these DNS records for {data.name}. They are also shown on the domain’s page.
           </Text>
           <DnsRecords domain={data} />
         </>

@@ -58,7 +58,7 @@ export function DomainsPage() {
         below={
           isWhole && limit !== undefined
             ? `${number(query.data?.data.length ?? 0)} of ${number(limit)} domains in the plan.`
-            : 'The domains that the project sends from and receives mail at.'
+            : 'The domains that the project sends from and receives mail for.'
         }
       >
         <Button

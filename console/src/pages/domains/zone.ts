@@ -2,10 +2,10 @@ import type { DnsRecord } from '../../api/operations.gen.ts'
 
 const comments: Partial<Record<DnsRecord['purpose'], string>> = {
   mx: '; only for inbound mail',
-  dmarc: '; recommended, unless there is one already',
+  dmarc: '; recommended, unless one already exists',
 }
 
-/** The records as lines of a zone file (RFC 1035 §5). */
+/** The records as zone file lines (RFC 1035 §5). */
 export const zoneOf = (records: readonly DnsRecord[]): string =>
   records
     .map(({ purpose, type, name, value }) =>
@@ -20,7 +20,7 @@ const absolute = (name: string): string => (name.endsWith('.') ? name : `${name}
 
 function dataOf(type: DnsRecord['type'], value: string): string {
   if (type !== 'TXT') return absolute(value)
-  // RFC 1035 §3.3: a string of a record has at most 255 octets, and a record has many strings.
+  // RFC 1035 §3.3: a string in a record has at most 255 octets, and a record can have several strings.
   const strings = value.match(/.{1,255}/gs) ?? ['']
   return strings.map((part) => `"${part.replace(/["\\]/g, '\\$&')}"`).join(' ')
 }

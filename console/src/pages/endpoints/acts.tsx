@@ -16,7 +16,7 @@ const events: Record<EventType, string> = {
   'message.failed': 'could not be sent',
   'message.complained': 'reported as spam',
   'message.suppressed': 'recipient is suppressed',
-  'inbound.received': 'mail received for a domain of the project',
+  'inbound.received': 'mail received for one of the project’s domains',
   'domain.verified': 'DNS records verified',
   'domain.failed': 'DNS records missing',
   'endpoint.disabled': 'another endpoint was deactivated',
@@ -62,7 +62,7 @@ const configuration: Step<unknown, EndpointForm> = {
       />
       <Checkbox.Group
         label="Events"
-        description="Without events, the endpoint receives only inbound mail from routes"
+        description="An endpoint without events receives only inbound mail from routes"
         value={form.events}
         onChange={(chosen) => set({ events: chosen as EventType[] })}
       >
@@ -165,7 +165,7 @@ export const testEndpoint = (
   path: pathOf(endpoint),
   title: `Test ${endpoint.name}`,
   button: 'Send test event',
-  success: 'Test event queued',
+  success: 'Test event sent',
   base: nothing,
   ...nothingToFillIn,
   done,
@@ -231,7 +231,7 @@ const rangeFields: Step<undefined, RangeForm>['fields'] = ({ form, set }) => (
     </SimpleGrid>
     <Checkbox
       label="Undelivered only"
-      description="Otherwise also events that were already delivered"
+      description="If not selected, events that were already delivered are also replayed"
       checked={form.only_undelivered}
       onChange={(event) => set({ only_undelivered: event.currentTarget.checked })}
     />

@@ -17,7 +17,7 @@ type Search = Omit<QueryOf<'endpoints.attempts'>, 'limit'>
 const outcomes = {
   delivered: 'Delivered',
   failed: 'Failed, will retry',
-  given_up: 'Given up',
+  given_up: 'Gave up',
   gone: 'Gone (410)',
 }
 

@@ -42,7 +42,7 @@ export function DeliveryProgress({
 }
 
 function nameOf(request: DeliveryRequest): string {
-  if ('test' in request) return 'Test event queued.'
+  if ('test' in request) return 'Test event sent.'
   if ('event_id' in request) return 'Replay of one event started.'
   return `Replay of events from ${localTime(request.from)} to ${localTime(request.to)} started.`
 }

@@ -29,7 +29,7 @@ import { pollMs, useDeliveryProgress } from './use-delivery-progress.ts'
 
 const route = getRouteApi('/projects/$projectId/endpoints/$id')
 
-/** The interval without a test or replay in progress. */
+/** The polling interval while no test or replay is in progress. */
 const idlePollMs = 10_000
 
 export function EndpointPage() {
@@ -56,7 +56,7 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
     { pollMs: progress.isPolling ? pollMs : idlePollMs },
   )
 
-  // Fresher than the endpoint's own counters, which are updated within a minute.
+  // More recent than the endpoint's own counters, which can be up to a minute old.
   const isFiltered = Object.values(search).some((value) => value !== undefined)
   const newestOutcome = isFiltered ? undefined : attempts.data?.data[0]?.outcome
 

@@ -15,15 +15,15 @@ interface Watch {
   requestedAt: number
 }
 
-/** The interval while a test or replay is in progress. */
+/** The polling interval while a test or replay is in progress. */
 export const pollMs = 2000
-/** Without new attempts for this long, the request is complete or the endpoint's queue is busy. */
+/** If there are no new attempts for this long, either the request is complete or the endpoint's queue is busy. */
 const idleMs = 30_000
-/** A replay delivers at most 100 events per second, so one interval fits on fewer pages. */
+/** A replay delivers at most 100 events per second, so the attempts made in one interval need fewer pages than this. */
 const pagesPerPoll = 5
 const pageSize = 200
 
-/** Follows a test or replay. Both run after their response, so the progress is read from the delivery attempts. */
+/** Follows a test or replay. Both are asynchronous, so the progress is read from the delivery attempts. */
 export function useDeliveryProgress(path: PathOf<'endpoints.attempts'>) {
   const [watch, setWatch] = useState<Watch>()
   const [isPolling, setIsPolling] = useState(false)
@@ -72,7 +72,7 @@ const newestOf = (path: PathOf<'endpoints.attempts'>): Promise<string> =>
     () => '',
   )
 
-/** Reads from the newest attempt until one that existed before the request. */
+/** Reads attempts, newest first, until it reaches one that existed before the request. */
 async function findNewAttempts(
   path: PathOf<'endpoints.attempts'>,
   { request, after, found }: Watch,

@@ -36,7 +36,7 @@ export const createMember = (
         <>
           <TextInput
             label="Email"
-            description="Existing users are added at once. Others get an invitation."
+            description="Existing users are added immediately. Others get an invitation."
             value={form.email}
             onChange={(event) => set({ email: event.currentTarget.value })}
             inputMode="email"

@@ -2,7 +2,7 @@ import type { Answer } from '../../api/client.ts'
 import type { Message, Suppression } from '../../api/operations.gen.ts'
 import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 
-/** Possible while the message is scheduled. */
+/** Only a scheduled message can be canceled. */
 export const cancelMessage = (loaded: Answer<Message>): Act<'messages.cancel', Message, object> => ({
   operation: 'messages.cancel',
   path: { project_id: loaded.data.project_id, id: loaded.data.id },
@@ -15,14 +15,14 @@ export const cancelMessage = (loaded: Answer<Message>): Act<'messages.cancel', M
   ...nothingToFillIn,
 })
 
-/** Also for complaints, which the customer cannot delete. */
+/** Also deletes suppressions caused by complaints, which the customer cannot delete. */
 export const deleteSuppression = (
   projectId: number,
   { address }: Suppression,
 ): Act<'suppressions.delete', undefined, object> => ({
   operation: 'suppressions.delete',
   path: { project_id: projectId, address },
-  title: `Delete suppression of ${address}`,
+  title: `Delete suppression for ${address}`,
   button: 'Delete suppression',
   success: 'Suppression deleted',
   isDangerous: true,

@@ -17,7 +17,7 @@ import classes from './message-page.module.css'
 import { Timeline } from './timeline.tsx'
 
 const route = getRouteApi('/projects/$projectId/messages/$id')
-/** Also for delivered messages, which can still receive a complaint. */
+/** The polling interval. Delivered messages are polled as well, because they can still receive a complaint. */
 const pollMs = 5_000
 
 export function MessagePage() {

@@ -100,7 +100,7 @@ export function PlansPage() {
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         empty={
           <Empty title="No plans">
-            A plan sets how much a project may send. Every project needs one. Create the first with “New
+            A plan limits how much a project can send. Every project needs one. Create the first one with “New
             plan”.
           </Empty>
         }

@@ -104,7 +104,7 @@ export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Proje
           />
           <UserSelect
             label="Owner"
-            description="Changing this transfers the project. The old owner stays as an admin."
+            description="Changing this transfers the project. The previous owner becomes an admin."
             value={form.user_id}
             onChange={(user_id) => set({ user_id })}
           />
@@ -206,8 +206,8 @@ export const setBilling = (loaded: Answer<Project>): Act<'projects.set-billing',
   operation: 'projects.set-billing',
   path: { project_id: loaded.data.id },
   title: `Billing for ${loaded.data.name}`,
-  button: 'Save billing',
-  success: 'Billing saved',
+  button: 'Set billing',
+  success: 'Billing set',
   base: baseOf(loaded),
   form: (project) => ({
     billing_subscription_id: project.billing_subscription_id ?? '',
@@ -221,7 +221,7 @@ export const setBilling = (loaded: Answer<Project>): Act<'projects.set-billing',
         <>
           <TextInput
             label="Subscription"
-            description="The subscription id at the billing provider"
+            description="The billing provider’s subscription ID"
             value={form.billing_subscription_id}
             onChange={(event) => set({ billing_subscription_id: event.currentTarget.value })}
             data-autofocus
@@ -234,7 +234,7 @@ export const setBilling = (loaded: Answer<Project>): Act<'projects.set-billing',
           />
           <TextInput
             label="Product"
-            description="The product id at the billing provider"
+            description="The billing provider’s product ID"
             value={form.billing_product_id}
             onChange={(event) => set({ billing_product_id: event.currentTarget.value })}
           />
@@ -255,7 +255,7 @@ const queueAct = (
 ): Act<'queue.hold' | 'queue.release', undefined, object> => ({
   operation: `queue.${verb}`,
   path: { project_id: id },
-  title: verb === 'hold' ? `Hold mail of ${name}` : `Release mail of ${name}`,
+  title: verb === 'hold' ? `Hold mail for ${name}` : `Release mail for ${name}`,
   button: verb === 'hold' ? 'Hold mail' : 'Release mail',
   success: verb === 'hold' ? 'Mail held' : 'Mail released',
   isDangerous: verb === 'hold',

@@ -51,7 +51,7 @@ function LockedBy({ projectId }: { projectId: number }) {
   }
   const edits = useAnswer('audit.list', { query })
   const lock = edits.data?.data.find(({ before, after }) => after?.['is_locked'] && !before?.['is_locked'])
-  const isUser = lock !== undefined && lock.actor.id > 0
+  const isUser = lock?.actor_kind === 'person'
   const actor = useOne('users.show', { id: lock?.actor.id ?? 0 }, { isEnabled: isUser })
   if (!lock) return null
   const name = actor.data?.data.name || lock.actor.email || `user ${lock.actor.id}`
@@ -84,7 +84,7 @@ function MailStats({ project, usage }: { project: Project; usage: Usage }) {
           tone={toneOfScore(project.reputation_score)}
           note="of 100"
         />
-        {/* Above these rates, large mailbox providers start to reject a sender. */}
+        {/* Above these rates, large mailbox providers start rejecting a sender's mail. */}
         <StatTile
           label="Bounced"
           value={percent(sum('bounced'), sent)}

@@ -17,7 +17,7 @@ import { tabs } from './tabs.ts'
 
 const route = getRouteApi('/projects/$projectId')
 
-/** The project of the page, by the id in the address bar. */
+/** The project of the page, by the id in the URL. */
 export function useProject() {
   return useOne('projects.show', { project_id: Number(route.useParams().projectId) })
 }

@@ -90,7 +90,7 @@ export function ProjectsPage() {
           Object.keys(filters).length > 0 ? (
             <Empty title="No matching projects">Try a shorter search or clear a filter.</Empty>
           ) : (
-            <Empty title="No projects yet">Create the first with “New project”.</Empty>
+            <Empty title="No projects yet">Create the first one with “New project”.</Empty>
           )
         }
       />
@@ -102,7 +102,7 @@ function Filters({ search }: { search: Search }) {
   const navigate = route.useNavigate()
   const plans = useAnswer('plans.list', { query: { limit: 200 } })
 
-  /** A new filter starts at the first page and replaces the last one in the browser history. */
+  /** Changing a filter returns to the first page and replaces the current entry in the browser history. */
   const setFilter = (part: Partial<Search>) =>
     void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
 

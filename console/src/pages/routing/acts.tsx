@@ -118,8 +118,8 @@ export const requestConfirmation = (
   operation: 'routing.request-confirmation',
   path: pathOf(data),
   title: `Resend the confirmation link for ${labelOf(data, nameOf)} to ${data.forward_to}`,
-  button: 'Send link',
-  success: 'Confirmation link sent',
+  button: 'Resend link',
+  success: 'Confirmation link resent',
   base: nothing,
   ...nothingToFillIn,
 })
@@ -165,7 +165,7 @@ function RouteFields({
       >
         <Stack gap="xs" mt={4}>
           <Radio value="address" label="One address" />
-          <Radio value="catch_all" label="All other addresses of the domain (catch-all)" />
+          <Radio value="catch_all" label="All other addresses in the domain (catch-all)" />
         </Stack>
       </Radio.Group>
       {form.match === 'address' && (

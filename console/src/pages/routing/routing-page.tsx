@@ -43,7 +43,7 @@ export function RoutingPage() {
       <section>
         <PartHead
           title="Routes"
-          below="How inbound mail to the project’s domains is handled. An address takes precedence over a catch-all."
+          below="How inbound mail to the project’s domains is handled. A route for an address takes precedence over a catch-all."
         >
           <Button onClick={() => start(createRoute(projectId, domains))}>New route</Button>
         </PartHead>

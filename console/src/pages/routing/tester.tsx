@@ -6,7 +6,7 @@ import type { Route, RoutingMatch } from '../../api/operations.gen.ts'
 import { To } from '../../components/link.tsx'
 import { QueryState } from '../../components/states.tsx'
 
-/** Finds the route for an address. The address is kept in the address bar, so that the result can be shared. */
+/** Finds the route for an address. The address is kept in the URL, so that the result can be shared. */
 export function Tester({
   projectId,
   address,
@@ -25,7 +25,7 @@ export function Tester({
     event.preventDefault()
     setAddress(field.current?.value.trim() || undefined)
   }
-  // An invalid address is an error of the field; other errors are shown below.
+  // An invalid address is shown as a field error; other errors are shown below the field.
   const fault =
     query.error instanceof ApiError && query.error.status === 400 ? query.error.message : undefined
   return (

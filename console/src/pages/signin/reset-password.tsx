@@ -5,7 +5,7 @@ import { call } from '../../api/client.ts'
 import { Logo } from '../../components/logo.tsx'
 import classes from './sign-in.module.css'
 
-/** The target of a password reset link. Needs no session and no role: customers use it, too. */
+/** The target of a password reset link. Needs no session and no role, because customers also use it. */
 export const isResetPage = (): boolean => window.location.pathname === '/console/reset-password'
 
 export function ResetPassword() {

@@ -9,7 +9,10 @@ import { useIsSignInNeeded } from '../../api/sign-in-gate.ts'
 import { Logo } from '../../components/logo.tsx'
 import classes from './sign-in.module.css'
 
-/** Shown when the user has to sign in: as a page, or over the current page if the session ended during work. */
+/**
+ * Shown when the user has to sign in: as a page, or over the current page if the session ended while the user was
+ * working.
+ */
 export function SignInGate() {
   const isNeeded = useIsSignInNeeded()
   if (!isNeeded) return null
@@ -111,7 +114,9 @@ function SignInForm({ before }: { before: Me | undefined }) {
           </Alert>
         )}
         {requestingReset.isSuccess && (
-          <Text role="status">If an account has this address, a password reset link was sent to it.</Text>
+          <Text role="status">
+            If an account with this address exists, a password reset link was sent to it.
+          </Text>
         )}
         <Button type="submit" loading={signingIn.isPending}>
           {isCodeNeeded ? 'Confirm' : 'Sign in'}
@@ -136,6 +141,6 @@ function SignInForm({ before }: { before: Me | undefined }) {
   )
 }
 
-/** After five wrong codes or ten minutes, the password is required again. A single wrong code can be retried. */
+/** After five wrong codes or ten minutes, the password is required again. Until then, the user can try another code. */
 const isAttemptOver = (error: Error): boolean =>
   error instanceof ApiError && /^(Too many wrong codes|Sign in with)/.test(error.message)

@@ -26,7 +26,7 @@ export const editUser = (loaded: Answer<User>): Act<'users.edit', User, UserForm
         <>
           <Select
             label="Role"
-            description="Administrators can do everything in every project"
+            description="Administrators have full access to every project"
             value={form.role}
             onChange={(role) => role && set({ role: role as User['role'] })}
             data={Object.entries(roles).map(([value, label]) => ({ value, label }))}

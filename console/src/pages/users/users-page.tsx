@@ -37,7 +37,7 @@ const columnsOf = (edit: (user: User) => void): Column<User>[] => [
     cell: ({ role }) => <Badge tone={role === 'admin' ? 'warn' : 'calm'}>{roles[role]}</Badge>,
   },
   {
-    title: 'Second factor',
+    title: 'Two-factor',
     isExtra: true,
     cell: ({ two_factor_enabled, role }) =>
       two_factor_enabled ? 'yes' : role === 'admin' ? <Badge tone="bad">none</Badge> : 'none',
@@ -61,7 +61,7 @@ export function UsersPage() {
   const query = usePage('users.list', { query: search })
   const columns = columnsOf(({ id }) => actOn('users.show', { id }, editUser))
 
-  /** A new filter starts at the first page and replaces the last one in the browser history. */
+  /** Changing a filter returns to the first page and replaces the current entry in the browser history. */
   const setFilter = (part: Partial<typeof search>) =>
     void navigate({ search: { ...search, cursor: undefined, ...part }, replace: true })
 

@@ -11,7 +11,7 @@ const api = await startApi(database)
 const { admin, ownProject } = await customers(api, database)
 
 describe('activity.list by an administrator', () => {
-  test("shows what a project's own people see of it, and nothing that administrators did", async () => {
+  test("returns the rows that members see, without administrators' changes", async () => {
     const { owner, project } = await ownProject()
     const path = `/projects/${project.id}`
     await owner.patch(path, { name: 'By its owner' })
@@ -22,7 +22,7 @@ describe('activity.list by an administrator', () => {
     assert.deepEqual([body.data.length, body.data[0].actor.id], [1, owner.user.id])
   })
 
-  test('refuses cursors that are none, and a project that there is not', async () => {
+  test('rejects invalid cursors and missing projects', async () => {
     const { project } = await ownProject()
     await assertStrictPaging(admin, `/projects/${project.id}/activity`, 1)
     assertProblem(await admin.get('/projects/999999999/activity'), 404, 'not_found')

@@ -7,9 +7,9 @@ import { adminQuery } from '../operation.ts'
 export const listActivityQuery = adminQuery({
   id: 'activity.list',
   path: '/admin/projects/:project_id/activity',
-  summary: 'List the activity of a project',
+  summary: "List a project's activity",
   description:
-    'What members and API keys have changed in the project, newest first. What administrators change is in the audit. Rows are deleted after `POSTERN_ACTIVITY_RETENTION_DAYS`, and at most the newest 50,000 are kept.',
+    'Changes made by members and API keys, newest first. Changes made by administrators are in the audit log. Rows are deleted after `POSTERN_ACTIVITY_RETENTION_DAYS`, and at most the newest 50,000 rows are stored.',
   params: ProjectParams,
   query: PageQuery,
   answer: listOf(Activity),

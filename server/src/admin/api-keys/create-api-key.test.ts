@@ -43,7 +43,7 @@ async function assertRefused(change: object, message: RegExp): Promise<void> {
 }
 
 describe('api-keys.create', () => {
-  test('makes a key of either mode and tells its secret, this once', async () => {
+  test('creates a key of either mode and returns its secret once', async () => {
     for (const mode of ['live', 'test'] as const) {
       const answer = await create({ mode })
       assert.equal(answer.status, 201, answer.text)
@@ -82,12 +82,12 @@ describe('api-keys.create', () => {
     }
   })
 
-  test('gives each key a secret of its own, also to equal ones', async () => {
+  test('generates a different secret for each key, even with the same configuration', async () => {
     const secrets = await Promise.all(Array.from({ length: 8 }, async () => (await create()).body.secret))
     assert.equal(new Set(secrets).size, 8)
   })
 
-  test('is active unless told otherwise, and keeps the reason', async () => {
+  test('is active by default, and records the reason', async () => {
     assert.equal((await create({ is_active: undefined })).body.resource.is_active, true)
     const asleep = await create({ is_active: false, reason: 'Switched on next week' })
     const { id, prefix, is_active } = asleep.body.resource
@@ -101,7 +101,7 @@ describe('api-keys.create', () => {
     })
   })
 
-  test('keeps everything in its normal form', async () => {
+  test('stores every field in its canonical form', async () => {
     const { body } = await create({
       name: '  Shop ',
       scopes: ['usage:read', 'messages:send'],
@@ -120,7 +120,7 @@ describe('api-keys.create', () => {
     )
   })
 
-  test('takes every scope there is, at least one, and none that would make keys or members', async () => {
+  test('accepts one or more of the known scopes, none of which covers keys or members', async () => {
     assert.deepEqual((await create({ scopes: apiKeyScopes })).body.resource.scopes, apiKeyScopes)
     for (const scopes of [
       [],
@@ -140,7 +140,7 @@ describe('api-keys.create', () => {
     }
   })
 
-  test('takes at most a hundred addresses and networks, each once, in no other spelling', async () => {
+  test('accepts up to a hundred distinct addresses and networks in canonical form', async () => {
     const many = Array.from({ length: 101 }, (_, n) => `192.0.2.${n}`)
     assert.deepEqual(
       (await create({ allowed_ips: many.slice(0, 100) })).body.resource.allowed_ips,
@@ -164,7 +164,7 @@ describe('api-keys.create', () => {
     }
   })
 
-  test('expires at a time in the future that there is, with its offset', async () => {
+  test('accepts a valid future expiry time with an offset', async () => {
     for (const expires_at of [
       '2020-01-01T00:00:00Z',
       new Date(Date.now() - 1000).toISOString(),
@@ -189,7 +189,7 @@ describe('api-keys.create', () => {
     assert.equal((await create({ expires_at: last })).body.resource.expires_at, last)
   })
 
-  test("is bound to a domain of the project's own, or to none", async () => {
+  test("can be bound to one of the project's domains, or to none", async () => {
     const { id } = await makeDomain(projectId)
     assert.equal((await create({ domain_id: id })).body.resource.domain_id, id)
     const theirs = await makeDomain((await makeProject()).id)
@@ -210,7 +210,7 @@ describe('api-keys.create', () => {
     assertProblem(late, 422, 'validation_failed')
   })
 
-  test('requires only a name, and has defaults for the rest', async () => {
+  test('requires only a name and has defaults for all other fields', async () => {
     const unnamed = await create({ name: undefined })
     assertProblem(unnamed, 422, 'validation_failed')
     assert.equal(unnamed.body.message, '"name" is missing.')
@@ -237,20 +237,20 @@ describe('api-keys.create', () => {
     }
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     const body = { mode: 'live', ...apiKeyConfiguration }
     assertProblem(await admin.post('/projects/999999999/api-keys', body), 404, 'not_found')
   })
 })
 
-describe('the preview of api-keys.create', () => {
-  test('tells what the key may do, and nothing of a secret', async () => {
+describe('preview of api-keys.create', () => {
+  test('describes what the key can do, without a secret', async () => {
     const domain = await makeDomain(projectId, { status: 'verified' })
     const { effects, warnings, changes } = await preview({ mode: 'test', domain_id: domain.id })
     assert.deepEqual(effects, [
-      `The holder of the secret may do this in project ${projectId}: messages:send, messages:read.`,
-      `It sends from ${domain.name} alone.`,
-      'It is a test key: its mail is accepted and handed to no provider.',
+      `The key can be used in project ${projectId} for: messages:send, messages:read.`,
+      `The key can send only from ${domain.name}.`,
+      'This is a test key: its mail is accepted but never sent.',
     ])
     assert.deepEqual(warnings, [])
     assert.deepEqual(
@@ -260,16 +260,19 @@ describe('the preview of api-keys.create', () => {
     assert.deepEqual((await preview({ is_active: false })).effects, ['The key is inactive and is rejected.'])
   })
 
-  test('warns of a domain that awaits verification, and of a key for everybody for ever', async () => {
+  test('warns about an unverified domain, and about a key without restrictions or expiry', async () => {
     for (const status of ['pending', 'failed'] as const) {
       const domain = await makeDomain(projectId, { status })
-      const awaiting = `Domain ${domain.name} awaits verification: until then the key sends nothing.`
+      const awaiting = `Domain ${domain.name} is not verified: the key cannot send until it is.`
       assert.deepEqual((await preview({ domain_id: domain.id })).warnings, [awaiting])
       assert.deepEqual((await preview({ domain_id: domain.id, scopes: ['usage:read'] })).warnings, [])
     }
     const open = await preview({ allowed_ips: [] })
-    assert.match(open.warnings.join(), /works from every address and never expires/)
+    assert.match(open.warnings.join(), /any IP address and never expires/)
     assert.deepEqual((await preview({ allowed_ips: [], expires_at: '2099-01-01T00:00:00Z' })).warnings, [])
-    assert.match((await preview({ allowed_ips: ['0.0.0.0/0'] })).warnings.join(), /of length 0 allows every/)
+    assert.match(
+      (await preview({ allowed_ips: ['0.0.0.0/0'] })).warnings.join(),
+      /A \/0 network allows every/,
+    )
   })
 })

@@ -18,7 +18,7 @@ export const createApiKeyOperation = adminOperation({
   path: '/admin/projects/:project_id/api-keys',
   summary: 'Create an API key',
   description:
-    'Creates a credential for programs. The secret is returned only in this response; the service stores its SHA-256 and the readable `prefix`. Only `name` is required. By default `mode` is `live`, `scopes` is `messages:send` alone, `domain_id` and `expires_at` are null, `allowed_ips` is empty and `is_active` is true. `mode` never changes. No key gives access to the administrative interface, and no scope covers members or API keys. Beyond `max_api_keys` a `reason` is required, and the audit row records the exception.',
+    'Creates a credential for an application. The secret is returned only in this response; the service stores its SHA-256 hash and the readable `prefix`. Only `name` is required. By default, `mode` is `live`, `scopes` contains only `messages:send`, `domain_id` and `expires_at` are null, `allowed_ips` is empty and `is_active` is true. `mode` cannot be changed later. API keys cannot access the administrative API, and no scope grants access to members or API keys. A `reason` is required to exceed `max_api_keys`, and the audit entry records the exception.',
   params: ProjectParams,
   body: NewApiKeyFields,
   refusals: ['limit_exceeded'],

@@ -14,7 +14,7 @@ const admin = await signedIn(api)
 const { makeProject, makeApiKey } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 
-const reason = 'The program is not used any more'
+const reason = 'The application was shut down'
 const { id: projectId } = await makeProject()
 const pathOf = (id: number, project = projectId) => `/projects/${project}/api-keys/${id}`
 const noteUse = (id: number) =>
@@ -25,7 +25,7 @@ const noteUse = (id: number) =>
   )
 
 describe('api-keys.delete', () => {
-  test('removes the key with its hash and its use, but not what the audit says of it', async () => {
+  test('deletes the key, its hash and its usage, and keeps its audit rows', async () => {
     const { resource, secret } = await makeApiKey(projectId)
     await noteUse(resource.id)
     const answer = await admin.delete(pathOf(resource.id), { reason })
@@ -47,7 +47,7 @@ describe('api-keys.delete', () => {
     assertProblem(await new Client(api.url, secret).get('/projects'), 403, 'api_key_not_allowed')
   })
 
-  test('needs a reason', async () => {
+  test('requires a reason', async () => {
     const { resource } = await makeApiKey(projectId)
     for (const body of [{}, undefined]) {
       const answer = await admin.delete(pathOf(resource.id), body)
@@ -57,25 +57,25 @@ describe('api-keys.delete', () => {
     assert.equal((await admin.get(pathOf(resource.id))).status, 200)
   })
 
-  test('by two at once happens once', async () => {
+  test('takes effect once for two concurrent requests', async () => {
     const { resource } = await makeApiKey(projectId)
     const answers = await Promise.all([1, 2, 3].map(() => admin.delete(pathOf(resource.id), { reason })))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404, 404])
   })
 
-  test('is previewed with when it was last used, unless it is switched off', async () => {
+  test('shows in its preview when an active key was last used', async () => {
     const warningsOf = async (id: number) => (await admin.delete(`${pathOf(id)}?dry_run=true`)).body.warnings
     const { resource } = await makeApiKey(projectId)
     assert.deepEqual(await warningsOf(resource.id), [])
     await noteUse(resource.id)
     assert.deepEqual(await warningsOf(resource.id), [
-      'It was last used at 2026-11-14T09:30:00.000Z: whatever uses it is refused then.',
+      'The key was last used at 2026-11-14T09:30:00.000Z: applications that still use it will be rejected.',
     ])
     await admin.patch(pathOf(resource.id), { ...apiKeyConfiguration, is_active: false })
     assert.deepEqual(await warningsOf(resource.id), [])
   })
 
-  test("answers 404 for another project's key as for none, and removes nothing", async () => {
+  test("returns the same 404 for another project's key as for a missing one, and deletes nothing", async () => {
     const { resource } = await makeApiKey(projectId)
     const other = await makeProject()
     for (const path of [

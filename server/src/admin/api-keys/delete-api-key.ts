@@ -8,12 +8,12 @@ export const deleteApiKeyOperation = adminOperation({
   id: 'api-keys.delete',
   kind: 'delete',
   path: '/admin/projects/:project_id/api-keys/:id',
-  summary: 'Remove an API key',
+  summary: 'Delete an API key',
   description:
-    'Deletes an API key for good: its secret opens nothing from the commit on. Mail that was accepted with it is still sent.',
+    'Deletes an API key permanently. Its secret is rejected immediately. Mail already accepted with the key is still sent.',
   params: ProjectItemParams,
   body: {},
-  example: { reason: 'The program is not used any more' },
+  example: { reason: 'The application was shut down' },
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockApiKey(tx, project_id, id)
@@ -25,8 +25,10 @@ export const deleteApiKeyOperation = adminOperation({
         projectId: before.project_id,
         change: { resource: 'api_key', id: before.id, before: apiKeyConfig(before), after: null },
       },
-      effects: ['Its secret opens nothing any more, and cannot be brought back.'],
-      warnings: before.is_active ? useWarnings(before, 'whatever uses it is refused then.') : [],
+      effects: ['Its secret is rejected immediately and cannot be restored.'],
+      warnings: before.is_active
+        ? useWarnings(before, 'applications that still use it will be rejected.')
+        : [],
       answer: null,
       version: null,
     }

@@ -32,7 +32,7 @@ const preview = async (id: number, change: object) => {
 }
 
 describe('api-keys.edit', () => {
-  test('replaces the configuration and leaves the secret alone, without a reason', async () => {
+  test('replaces the configuration without a reason and keeps the secret', async () => {
     const { resource: before } = await makeApiKey(projectId)
     const hash = await hashOf(before.id)
     const configuration = {
@@ -60,7 +60,7 @@ describe('api-keys.edit', () => {
     })
   })
 
-  test('changes each field alone when the others are given as they are, and keeps the reason', async () => {
+  test('changes a single field if all others are unchanged, and records the reason', async () => {
     for (const change of [
       { name: 'Renamed' },
       { scopes: ['messages:send'] },
@@ -84,7 +84,7 @@ describe('api-keys.edit', () => {
     }
   })
 
-  test('takes a complete configuration, not a part: it names everything that a body lacks', async () => {
+  test('requires the complete configuration and names every missing field', async () => {
     assert.match(editApiKeyOperation.description, /complete, not partial/)
     const { resource } = await makeApiKey(projectId)
     for (const field of Object.keys(apiKeyConfiguration)) {
@@ -100,7 +100,7 @@ describe('api-keys.edit', () => {
     assert.deepEqual(await show(resource.id), resource)
   })
 
-  test('never touches address routes, and refuses a body that names any', async () => {
+  test('never changes address routes, and rejects a body that contains any', async () => {
     assert.match(editApiKeyOperation.description, /never touches address routes/)
     const [old, young] = [await makeDomain(projectId), await makeDomain(projectId)]
     const { resource } = await makeApiKey(projectId, { domain_id: old.id })
@@ -127,8 +127,8 @@ describe('api-keys.edit', () => {
     assert.deepEqual((await admin.get(`/projects/${projectId}/routing/${route.id}`)).body, route)
   })
 
-  test('leaves the key bound to a domain that awaits verification, and says that it sends nothing', async () => {
-    assert.match(editApiKeyOperation.description, /awaits verification sends nothing/)
+  test('keeps the key bound to an unverified domain, and warns that the key cannot send', async () => {
+    assert.match(editApiKeyOperation.description, /A key bound to an unverified domain cannot send/)
     assert.match(editApiKeyOperation.description, /replacement identity and resets its verification/)
     const domain = await makeDomain(projectId, { status: 'verified' })
     const { resource } = await makeApiKey(projectId, { domain_id: domain.id })
@@ -136,12 +136,12 @@ describe('api-keys.edit', () => {
     assert.deepEqual((await preview(resource.id, bound)).warnings, [])
     await database.query(`update control.domains set status = 'pending' where id = $1`, [domain.id])
     assert.deepEqual((await preview(resource.id, bound)).warnings, [
-      `Domain ${domain.name} awaits verification: until then the key sends nothing.`,
+      `Domain ${domain.name} is not verified: the key cannot send until it is.`,
     ])
     assert.equal((await edit(resource.id, bound)).body.domain_id, domain.id)
   })
 
-  test('holds everything to the rules of a new key, and knows no mode and no secret', async () => {
+  test('applies the rules of a new key, and rejects mode and secret', async () => {
     const { resource } = await makeApiKey(projectId)
     const theirs = await makeDomain((await makeProject()).id)
     for (const change of [
@@ -165,7 +165,7 @@ describe('api-keys.edit', () => {
     assert.deepEqual(await show(resource.id), resource)
   })
 
-  test('keeps a time of expiry that has passed, but sets no other that has', async () => {
+  test('keeps an expiry time in the past, but rejects a new one', async () => {
     const { resource } = await makeApiKey(projectId)
     await database.query(`update control.api_keys set expires_at = '2024-02-29T00:00:00Z' where id = $1`, [
       resource.id,
@@ -180,7 +180,7 @@ describe('api-keys.edit', () => {
     assertProblem(await edit(resource.id, { expires_at: passed }), 422, 'validation_failed')
   })
 
-  test('that changes nothing, whatever the spelling, moves nothing and leaves no trace', async () => {
+  test('keeps the version and writes no audit row if nothing changes, regardless of notation', async () => {
     const expires_at = '2099-01-01T00:00:00.000Z'
     const { resource } = await makeApiKey(projectId, { expires_at })
     const answer = await edit(resource.id, {
@@ -196,7 +196,7 @@ describe('api-keys.edit', () => {
     await assertNotAudited(answer)
   })
 
-  test("answers 404 for another project's key as for none", async () => {
+  test("returns the same 404 for another project's key as for a missing one", async () => {
     const { resource } = await makeApiKey(projectId)
     const other = await makeProject()
     for (const path of [
@@ -212,18 +212,18 @@ describe('api-keys.edit', () => {
   })
 })
 
-describe('the preview of api-keys.edit', () => {
-  test('tells what each change means', async () => {
+describe('preview of api-keys.edit', () => {
+  test('describes the effect of each change', async () => {
     const { resource } = await makeApiKey(projectId)
     const domain = await makeDomain(projectId, { status: 'verified' })
     const cases: [change: object, effect: string][] = [
-      [{ is_active: false }, 'Every request with it is refused from now on.'],
-      [{ scopes: ['messages:send'] }, 'It may not do this any more: messages:read.'],
-      [{ scopes: ['messages:send', 'messages:read', 'usage:read'] }, 'It may do this besides: usage:read.'],
-      [{ domain_id: domain.id }, `It sends from domain ${domain.id} alone.`],
-      [{ allowed_ips: ['::1'] }, 'It can be used from these addresses alone: ::1.'],
-      [{ allowed_ips: [] }, 'It can be used from every address.'],
-      [{ expires_at: '2099-01-01T00:00:00Z' }, 'It expires at 2099-01-01T00:00:00.000Z.'],
+      [{ is_active: false }, 'Requests with this key are rejected immediately.'],
+      [{ scopes: ['messages:send'] }, 'Scopes removed: messages:read.'],
+      [{ scopes: ['messages:send', 'messages:read', 'usage:read'] }, 'Scopes added: usage:read.'],
+      [{ domain_id: domain.id }, `The key can send only from domain ${domain.id}.`],
+      [{ allowed_ips: ['::1'] }, 'The key can be used only from: ::1.'],
+      [{ allowed_ips: [] }, 'The key can be used from any IP address.'],
+      [{ expires_at: '2099-01-01T00:00:00Z' }, 'The key expires at 2099-01-01T00:00:00.000Z.'],
     ]
     for (const [change, effect] of cases) {
       assert.deepEqual((await preview(resource.id, change)).effects, [effect])
@@ -231,9 +231,9 @@ describe('the preview of api-keys.edit', () => {
     const full = { domain_id: domain.id, expires_at: '2099-01-01T00:00:00Z', is_active: false }
     assert.equal((await edit(resource.id, full)).status, 200)
     assert.deepEqual((await preview(resource.id, {})).effects, [
-      'The secret that was given out opens again from now on.',
-      'It sends from every domain of the project, not from one alone.',
-      'It does not expire any more.',
+      'The existing secret is accepted again.',
+      'The key can send from every domain of the project.',
+      'The key does not expire.',
     ])
     assert.deepEqual((await preview(resource.id, full)).effects, [])
   })

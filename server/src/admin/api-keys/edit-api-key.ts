@@ -10,11 +10,11 @@ export const editApiKeyOperation = adminOperation({
   kind: 'edit',
   path: '/admin/projects/:project_id/api-keys/:id',
   summary: 'Edit an API key',
-  description: `Replaces the complete editable configuration; the secret and its mode stay.
+  description: `Replaces the complete editable configuration. The secret and the mode do not change.
 
-- The configuration is complete, not partial: \`name\`, \`scopes\`, \`domain_id\`, \`allowed_ips\`, \`expires_at\` and \`is_active\` are all given, with null for what does not apply; a body that lacks one is refused with \`incomplete_configuration\`.
-- A key bound to a domain that awaits verification sends nothing. An edit of that domain registers a replacement identity and resets its verification, so the key then sends nothing until the domain is verified again; the binding itself stays.
-- It never touches address routes. A body that names any (\`route_replacements\`, \`preserve_local_parts\`) is refused with \`validation_failed\`: routes are edited one by one, or together with the name of their domain.`,
+- The configuration must be complete, not partial: \`name\`, \`scopes\`, \`domain_id\`, \`allowed_ips\`, \`expires_at\` and \`is_active\` are required; send null for those that do not apply. If one is missing, the request is rejected with \`incomplete_configuration\`.
+- A key bound to an unverified domain cannot send. Editing a domain registers a replacement identity and resets its verification, so the key cannot send until the domain is verified again. The key stays bound to the domain.
+- The operation never touches address routes. A body with \`route_replacements\` or \`preserve_local_parts\` is rejected with \`validation_failed\`: edit routes individually, or when you rename their domain.`,
   params: ProjectItemParams,
   body: ApiKeyFields,
   isCompleteConfiguration: true,

@@ -1,15 +1,15 @@
 import { type ApiKeyRow, apiKeyConfig, domainOfKey } from '../../core/control/api-keys/api-keys.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
-/** What a key can do from now on, in sentences for whoever is about to make or change it. */
+/** Effects and warnings of a new or changed API key, as sentences for the preview. */
 export async function newKeyEffects(tx: ReadTx, key: ApiKeyRow): Promise<string[]> {
   const domain = await domainOfKey(tx, key)
   return [
     key.is_active
-      ? `The holder of the secret may do this in project ${key.project_id}: ${key.scopes.join(', ')}.`
+      ? `The key can be used in project ${key.project_id} for: ${key.scopes.join(', ')}.`
       : 'The key is inactive and is rejected.',
-    ...(domain && sends(key) ? [`It sends from ${domain.name} alone.`] : []),
-    ...(key.is_test ? ['It is a test key: its mail is accepted and handed to no provider.'] : []),
+    ...(domain && sends(key) ? [`The key can send only from ${domain.name}.`] : []),
+    ...(key.is_test ? ['This is a test key: its mail is accepted but never sent.'] : []),
   ]
 }
 
@@ -19,27 +19,27 @@ export function changedKeyEffects(before: ApiKeyRow, after: ApiKeyRow): string[]
   const [was, is] = [apiKeyConfig(before), apiKeyConfig(after)]
   const gained = is.scopes.filter((scope) => !was.scopes.includes(scope))
   const lost = was.scopes.filter((scope) => !is.scopes.includes(scope))
-  const told = (is: boolean, sentence: string) => (is ? [sentence] : [])
+  const sentenceIf = (is: boolean, sentence: string) => (is ? [sentence] : [])
   return [
-    ...told(was.is_active && !is.is_active, 'Every request with it is refused from now on.'),
-    ...told(!was.is_active && is.is_active, 'The secret that was given out opens again from now on.'),
-    ...told(gained.length > 0, `It may do this besides: ${gained.join(', ')}.`),
-    ...told(lost.length > 0, `It may not do this any more: ${lost.join(', ')}.`),
-    ...told(
+    ...sentenceIf(was.is_active && !is.is_active, 'Requests with this key are rejected immediately.'),
+    ...sentenceIf(!was.is_active && is.is_active, 'The existing secret is accepted again.'),
+    ...sentenceIf(gained.length > 0, `Scopes added: ${gained.join(', ')}.`),
+    ...sentenceIf(lost.length > 0, `Scopes removed: ${lost.join(', ')}.`),
+    ...sentenceIf(
       was.domain_id !== is.domain_id,
       is.domain_id === null
-        ? 'It sends from every domain of the project, not from one alone.'
-        : `It sends from domain ${is.domain_id} alone.`,
+        ? 'The key can send from every domain of the project.'
+        : `The key can send only from domain ${is.domain_id}.`,
     ),
-    ...told(
+    ...sentenceIf(
       JSON.stringify(was.allowed_ips) !== JSON.stringify(is.allowed_ips),
       is.allowed_ips.length === 0
-        ? 'It can be used from every address.'
-        : `It can be used from these addresses alone: ${is.allowed_ips.join(', ')}.`,
+        ? 'The key can be used from any IP address.'
+        : `The key can be used only from: ${is.allowed_ips.join(', ')}.`,
     ),
-    ...told(
+    ...sentenceIf(
       was.expires_at !== is.expires_at,
-      is.expires_at === null ? 'It does not expire any more.' : `It expires at ${is.expires_at}.`,
+      is.expires_at === null ? 'The key does not expire.' : `The key expires at ${is.expires_at}.`,
     ),
   ]
 }
@@ -50,17 +50,17 @@ export async function keyWarnings(tx: ReadTx, key: ApiKeyRow): Promise<string[]>
   const isAwaiting = domain !== null && domain.status !== 'verified'
   return [
     ...(isAwaiting && sends(key)
-      ? [`Domain ${domain.name} awaits verification: until then the key sends nothing.`]
+      ? [`Domain ${domain.name} is not verified: the key cannot send until it is.`]
       : []),
     ...(key.allowed_ips.length === 0 && key.expires_at === null
-      ? ['The key works from every address and never expires: a leaked secret can be used by anyone.']
+      ? ['The key can be used from any IP address and never expires: a leaked secret can be used by anyone.']
       : []),
     ...(key.allowed_ips.some((network) => network.endsWith('/0'))
-      ? ['A network of length 0 allows every address of its kind.']
+      ? ['A /0 network allows every IPv4 or IPv6 address.']
       : []),
   ]
 }
 
-/** For who is about to end something that may be in use. */
+/** Warns before a key that is in use is deleted or rotated. */
 export const useWarnings = ({ last_used_at }: ApiKeyRow, sentence: string): string[] =>
-  last_used_at === null ? [] : [`It was last used at ${last_used_at.toISOString()}: ${sentence}`]
+  last_used_at === null ? [] : [`The key was last used at ${last_used_at.toISOString()}: ${sentence}`]

@@ -12,7 +12,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject, makeApiKey } = fixtures(database, admin)
 
-/** So many that going through the API would take most of the test's time. */
+/** Inserted with SQL, because that many requests would take most of the test's time. */
 async function addMany(projectId: number, count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `insert into control.api_keys (project_id, name, is_test, prefix, secret_hash, scopes)
@@ -24,7 +24,7 @@ async function addMany(projectId: number, count: number): Promise<number[]> {
 }
 
 describe('api-keys.list', () => {
-  test('shows each key of the project as it is shown alone, newest first, and no secret', async () => {
+  test('returns each key as api-keys.show does, newest first, without secrets', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const [first, second] = [await makeApiKey(project.id), await makeApiKey(project.id, { mode: 'test' })]
     await makeApiKey(other.id)
@@ -33,12 +33,12 @@ describe('api-keys.list', () => {
     for (const { secret } of [first, second]) assert.ok(!answer.text.includes(secret.slice(12, 20)))
   })
 
-  test('is empty for a project without keys', async () => {
+  test('returns an empty list for a project without keys', async () => {
     const { id } = await makeProject()
     assert.deepEqual((await admin.get(`/projects/${id}/api-keys`)).body, { data: [], next_cursor: null })
   })
 
-  test('gives each key once at any page size, while others are added here and elsewhere', async () => {
+  test('returns each key once at any page size, while keys are added in this and other projects', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const older = await addMany(project.id, 125)
     await addMany(other.id, 50)
@@ -49,14 +49,14 @@ describe('api-keys.list', () => {
     })
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const { id } = await makeProject()
     const [lastId = 0] = await addMany(id, 1)
     await assertStrictPaging(admin, `/projects/${id}/api-keys`, lastId)
     assertProblem(await admin.get(`/projects/${id}/api-keys?prefix=pk_live_bulk`), 400, 'invalid_parameter')
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await admin.get('/projects/999999999/api-keys'), 404, 'not_found')
   })
 })

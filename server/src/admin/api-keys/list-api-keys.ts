@@ -8,7 +8,7 @@ import { adminQuery } from '../operation.ts'
 export const listApiKeysQuery = adminQuery({
   id: 'api-keys.list',
   path: '/admin/projects/:project_id/api-keys',
-  summary: 'List the API keys of a project',
+  summary: "List a project's API keys",
   description: 'API keys, newest first, without their secrets.',
   params: ProjectParams,
   query: PageQuery,

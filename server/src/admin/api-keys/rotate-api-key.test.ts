@@ -28,7 +28,7 @@ const opens = (secret: string): Promise<boolean> =>
     )
 
 describe('api-keys.rotate', () => {
-  test('gives a new secret of the same mode, and nothing is left of the old one', async () => {
+  test('creates a new secret of the same mode and removes the old one', async () => {
     for (const mode of ['live', 'test'] as const) {
       const { resource: before, secret: old } = await makeApiKey(projectId, { mode })
       assert.ok(await opens(old))
@@ -57,16 +57,16 @@ describe('api-keys.rotate', () => {
     }
   })
 
-  test('works on a key that is switched off, leaves it so, and says so', async () => {
+  test('rotates an inactive key, which stays inactive, and reports that it is inactive', async () => {
     const { resource } = await makeApiKey(projectId, { is_active: false })
     const preview = await admin.post(`/projects/${projectId}/api-keys/${resource.id}/rotate?dry_run=true`, {})
-    assert.match(preview.body.effects.join(), /stays switched off/)
+    assert.match(preview.body.effects.join(), /The key is inactive/)
     const { body } = await rotate(resource.id)
     assert.equal(body.resource.is_active, false)
     assert.ok(!(await opens(body.secret)))
   })
 
-  test('needs a reason, without which the old secret lives', async () => {
+  test('requires a reason; without it, the old secret stays valid', async () => {
     const { resource, secret } = await makeApiKey(projectId)
     const path = `/projects/${projectId}/api-keys/${resource.id}/rotate`
     for (const answer of [await admin.post(path, {}), await admin.post(path)]) {
@@ -78,7 +78,7 @@ describe('api-keys.rotate', () => {
     assert.ok(await opens(secret))
   })
 
-  test('rehearsed, leaves the secret alive and warns of who uses it', async () => {
+  test('keeps the secret in a preview, and warns that the key is in use', async () => {
     const { resource, secret } = await makeApiKey(projectId)
     const path = `/projects/${projectId}/api-keys/${resource.id}/rotate?dry_run=true`
     assert.deepEqual((await admin.post(path, {})).body.warnings, [])
@@ -88,12 +88,12 @@ describe('api-keys.rotate', () => {
       [resource.id, projectId],
     )
     assert.deepEqual((await admin.post(path, {})).body.warnings, [
-      'It was last used at 2026-11-14T09:30:00.000Z: programs are refused until they know the new secret.',
+      'The key was last used at 2026-11-14T09:30:00.000Z: applications are rejected until they use the new secret.',
     ])
     assert.ok(await opens(secret))
   })
 
-  test('twenty times at once gives twenty audit rows and one living secret', async () => {
+  test('writes twenty audit rows and leaves one valid secret for twenty concurrent requests', async () => {
     const { resource, secret: first } = await makeApiKey(projectId)
     const answers = await Promise.all(Array.from({ length: 20 }, () => rotate(resource.id)))
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
@@ -109,7 +109,7 @@ describe('api-keys.rotate', () => {
       [String(resource.id)],
     )
     assert.equal(rows.length, 20)
-    // Each began where the one before it ended.
+    // Each row starts with the state in which the previous row ended.
     const prefixes = [first.slice(0, 12), ...rows.map(({ after }) => after.prefix)]
     assert.deepEqual(
       rows.map(({ before }) => before.prefix),
@@ -117,7 +117,7 @@ describe('api-keys.rotate', () => {
     )
   })
 
-  test("answers 404 for another project's key as for none", async () => {
+  test("returns the same 404 for another project's key as for a missing one", async () => {
     const { resource, secret } = await makeApiKey(projectId)
     const other = await makeProject()
     for (const answer of [

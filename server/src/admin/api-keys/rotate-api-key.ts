@@ -9,15 +9,15 @@ export const rotateApiKeyOperation = adminOperation({
   id: 'api-keys.rotate',
   kind: 'rotate',
   path: '/admin/projects/:project_id/api-keys/:id/rotate',
-  summary: 'Rotate the secret of an API key',
+  summary: "Rotate an API key's secret",
   description:
-    'Makes a new secret of the same mode and tells it this once. The previous one opens nothing from the commit on. The configuration stays.',
+    'Creates a new secret with the same mode and returns it only in this response. The previous secret is rejected immediately. The configuration does not change.',
   params: ProjectItemParams,
   body: {},
   example: { reason: 'The secret was found in a public repository' },
   answer: ApiKeyWithSecret,
   revealsSecret: true,
-  // Locked: two rotations at once give two audit rows and one living secret.
+  // Locked: two concurrent rotations write two audit rows and leave one valid secret.
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockApiKey(tx, project_id, id)
@@ -35,10 +35,10 @@ export const rotateApiKeyOperation = adminOperation({
         },
       },
       effects: [
-        'The present secret opens nothing any more.',
-        ...(after.is_active ? [] : ['The key stays switched off, so the new secret opens nothing either.']),
+        'The current secret is rejected immediately.',
+        ...(after.is_active ? [] : ['The key is inactive, so the new secret is rejected too.']),
       ],
-      warnings: useWarnings(before, 'programs are refused until they know the new secret.'),
+      warnings: useWarnings(before, 'applications are rejected until they use the new secret.'),
       answer: { resource: apiKeyView(after), secret },
       version: after.version,
       location: `/v1/admin/projects/${after.project_id}/api-keys/${after.id}`,

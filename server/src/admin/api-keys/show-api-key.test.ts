@@ -16,7 +16,7 @@ const { assertNotAudited } = auditOf(database, admin)
 const { id: projectId } = await makeProject()
 
 describe('api-keys.show', () => {
-  test('shows what was made, with the version in the ETag and no more of the secret than its beginning', async () => {
+  test('returns the created key with its version in the ETag and only the prefix of the secret', async () => {
     const { resource, secret } = await makeApiKey(projectId)
     const answer = await admin.get(`/projects/${projectId}/api-keys/${resource.id}`)
     assert.equal(answer.status, 200)
@@ -26,7 +26,7 @@ describe('api-keys.show', () => {
     await assertNotAudited(answer)
   })
 
-  test("answers 404 for another project's key as for none", async () => {
+  test("returns the same 404 for another project's key as for a missing one", async () => {
     const { resource } = await makeApiKey(projectId)
     const other = await makeProject()
     assertProblem(await admin.get(`/projects/${other.id}/api-keys/${resource.id}`), 404, 'not_found')

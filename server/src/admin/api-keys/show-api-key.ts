@@ -7,7 +7,8 @@ export const showApiKey = adminQuery({
   id: 'api-keys.show',
   path: '/admin/projects/:project_id/api-keys/:id',
   summary: 'Show an API key',
-  description: 'One API key of a project. Its secret is never shown, only its readable beginning.',
+  description:
+    'One API key of a project. The response contains the `prefix` of the secret, never the secret itself.',
   params: ProjectItemParams,
   query: {},
   answer: ApiKey,

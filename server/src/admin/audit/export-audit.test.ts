@@ -12,28 +12,28 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { eventually } from '../../testing/harness/waiting.ts'
 
 /**
- * An export is as long as the audit, and its reader as slow as they please. How far an export has read is counted by the
- * statements that reach the database driver.
+ * An export is as long as the audit log, and a client can read it arbitrarily slowly. To count the pages read, the
+ * test counts the statements sent to the database driver.
  */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 
-// 60 MB: many times what the sockets of both sides hold.
+// 60 MB: many times the size of the socket buffers on both sides.
 const rows = 40_000
-// A thousand rows each, and an empty one at the end.
+// Pages of a thousand rows each, and an empty page at the end.
 const allPages = 41
 await database.query(
-  `insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation, project_id, resource_type,
-                              resource_id, after, xid, prev_hash, hash)
-   select 7, n, now(), 1, hash, 'r', 'projects.edit', 7, 'project', '7',
+  `insert into control.audit (chain, seq, at, actor_kind, actor_id, actor_digest, request_id, operation, project_id,
+                              resource_type, resource_id, after, xid, prev_hash, hash)
+   select 7, n, now(), 'person', 1, hash, 'r', 'projects.edit', 7, 'project', '7',
           jsonb_build_object('name', repeat('x', 1000)), pg_current_xact_id(), hash, hash
      from generate_series(1, $1) as n, decode(repeat('00', 32), 'hex') as hash`,
   [rows],
 )
 await database.query('vacuum analyze control.audit')
 
-/** How many pages of rows the API has asked for. */
+/** The number of pages that the API has queried. */
 let pages = 0
 const { query } = pg.Client.prototype
 Object.assign(pg.Client.prototype, {
@@ -49,7 +49,7 @@ subscribe('http.server.request.start', (message) => {
   if (request.url?.startsWith('/v1/admin/audit/export')) responses.push(response)
 })
 
-/** A reader who has received the first octets, and takes nothing more until a test reads the socket. */
+/** A client that has received the first bytes and reads nothing more until a test reads the socket. */
 async function openExport(): Promise<Socket> {
   const { hostname, port } = new URL(api.url)
   const socket = connect(Number(port), hostname)
@@ -61,13 +61,16 @@ async function openExport(): Promise<Socket> {
   return socket
 }
 
-/** While the last of these exports wait for their readers. */
+/** Waits until the last exports wait for their clients. */
 const stalled = (exports: number): Promise<boolean> =>
-  eventually('every response waits for its reader', () =>
+  eventually('every response waits for its client', () =>
     responses.slice(-exports).every((response) => response.writableNeedDrain),
   )
 
-/** The pages asked for, once twenty looks in a row have found no more. An export that is only slow fails no test. */
+/**
+ * Waits until the number of queried pages is unchanged for twenty consecutive checks, so that a slow export does not
+ * fail a test.
+ */
 async function pagesAtRest(): Promise<number> {
   let [seen, unchanged] = [pages, 0]
   const isAtRest = () => {
@@ -75,7 +78,7 @@ async function pagesAtRest(): Promise<number> {
     seen = pages
     return unchanged >= 20
   }
-  await eventually('no more pages are asked for', isAtRest, { everyMs: 100 })
+  await eventually('no more pages are queried', isAtRest, { everyMs: 100 })
   return seen
 }
 
@@ -99,13 +102,13 @@ const linesOf = async (socket: Socket): Promise<number> => {
 }
 
 describe('audit.export', () => {
-  test('reads no further than its reader does, holds no transaction open meanwhile, and then goes on to the end', async () => {
+  test('pauses for a slow client without an open transaction, and then continues to the end', async () => {
     const rssBefore = process.memoryUsage().rss
     const before = pages
     const socket = await openExport()
     await stalled(1)
-    const asked = (await pagesAtRest()) - before
-    assert.ok(asked < allPages, `${asked} pages were read ahead of the reader`)
+    const read = (await pagesAtRest()) - before
+    assert.ok(read < allPages, `${read} pages were read ahead of the client`)
     await noTransactionIsOpen()
     const grownMb = (process.memoryUsage().rss - rssBefore) / 2 ** 20
     assert.ok(grownMb < 100, `${grownMb.toFixed(0)} MB more`)
@@ -113,21 +116,21 @@ describe('audit.export', () => {
     assert.equal(pages - before, allPages)
   })
 
-  test('stops when its reader hangs up', async () => {
+  test('stops when the client disconnects', async () => {
     const socket = await openExport()
     const closed = once(responses.at(-1) ?? assert.fail(), 'close')
     socket.resume()
     await once(socket, 'data')
     socket.destroy()
     await closed
-    const asked = pages
-    // A page that was being read, and one that is read ahead.
-    const askedAfter = (await pagesAtRest()) - asked
-    assert.ok(askedAfter <= 2, `it went on reading: ${askedAfter} pages`)
+    const read = pages
+    // The current page, and one page that is read ahead.
+    const readAfter = (await pagesAtRest()) - read
+    assert.ok(readAfter <= 2, `${readAfter} pages were read after the disconnect`)
     await noTransactionIsOpen()
   })
 
-  test('leaves the connections to others while readers stall', async () => {
+  test('does not occupy database connections while clients stall', async () => {
     const sockets = await Promise.all(Array.from({ length: 12 }, openExport))
     await stalled(sockets.length)
     await noTransactionIsOpen()

@@ -7,17 +7,20 @@ import { adminQuery } from '../operation.ts'
 export const exportAuditQuery = adminQuery({
   id: 'audit.export',
   path: '/admin/audit/export',
-  summary: 'Export the audit',
+  summary: 'Export the audit log',
   description:
-    'Newline-delimited JSON, streamed: audit rows with the personal data beside them, then the checkpoints, last a line of `type` `end` that counts both. Times have up to six digits behind the second, as many as were hashed, where other answers have three. A file without that line was cut off. `next` in it is the `after` of the export that goes on from there. `postern audit verify --file` checks such a file anywhere.',
+    'Streams newline-delimited JSON: audit entries with their personal data, then the checkpoints, then a line with `type` `end` that contains the count of each. A file without that line is truncated. To continue the export later, pass `next` from that line as `after`. Timestamps have up to six fractional digits, exactly as hashed; in other responses they have three. `postern audit verify --file` verifies the file on any machine.',
   params: NoParams,
   query: {
     project_id: Type.Optional({
       ...Id,
-      description: 'The chain of one project; 0 for what belongs to none.',
+      description: 'Only the chain of this project; 0 selects entries that do not belong to a project.',
     }),
     after: Type.Optional(
-      Type.String({ maxLength: 4000, description: '`next` of an earlier export: only what came since.' }),
+      Type.String({
+        maxLength: 4000,
+        description: '`next` from an earlier export. Returns only entries committed since then.',
+      }),
     ),
   },
   contentType: 'application/x-ndjson',
@@ -25,7 +28,7 @@ export const exportAuditQuery = adminQuery({
   answer: Type.String(),
   async run({ db, query }) {
     const lines = exportAudit(db, { projectId: query.project_id, after: query.after })
-    // The first line before the answer begins, so that a refusal still has a status.
+    // Reads the first line before the response starts, so that an error can still set the status code.
     const first = await lines.next()
     return { stream: Readable.from(withFirst(first.value ?? '', lines)) }
   },

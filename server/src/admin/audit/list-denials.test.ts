@@ -11,7 +11,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const other = await signedIn(api)
 
-/** One refusal of user 0 in each of so many minutes. */
+/** Adds one denial for user 0 in each of `count` minutes. */
 async function addMany(count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `insert into control.denials (minute, actor_id, operation, error, count, last_request_id)
@@ -23,7 +23,7 @@ async function addMany(count: number): Promise<number[]> {
 }
 
 describe('denials.list', () => {
-  test('shows what was refused to whom, and how often in that minute', async () => {
+  test('returns the user, the operation, the error and the count per minute', async () => {
     const body = { name: 'Acme', user_id: 999_999_999, plan_id: 999_999_999 }
     const refused = await admin.post('/projects', body)
     assertProblem(refused, 422, 'validation_failed')
@@ -48,7 +48,7 @@ describe('denials.list', () => {
     assert.match(minute, /^\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z$/)
   })
 
-  test('finds what one user was refused, newest first', async () => {
+  test('filters by user, newest first', async () => {
     const refused = await other.patch('/projects/999999999', { name: 'x' })
     await other.delete('/projects/999999999/members/1', { reason: 'Gone' })
     const found = await readAllPages<{ id: number; operation: string; project_id: number }>(
@@ -69,12 +69,12 @@ describe('denials.list', () => {
     assert.deepEqual(await readAllPages(admin, '/denials', { actor: '999999999' }), [])
   })
 
-  test('gives each row once at any page size, while others are added', async () => {
+  test('returns each row once for any page size while rows are added', async () => {
     const ids = await addMany(250)
     await assertEachRowOnce(admin, '/denials', ids, () => addMany(1))
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const [lastId = 0] = await addMany(1)
     await assertStrictPaging(admin, '/denials', lastId)
     for (const query of ['actor=me', 'actor=-1', 'error=not_found']) {

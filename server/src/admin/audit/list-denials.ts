@@ -12,8 +12,8 @@ const Denial = Type.Object(
     actor_id: Type.Integer(),
     operation: Type.String(),
     error: Type.String(),
-    project_id: nullable(Type.Integer({ description: 'Of the last one.' })),
-    count: Type.Integer({ description: 'How often in that minute.' }),
+    project_id: nullable(Type.Integer({ description: 'The project of the last denied request.' })),
+    count: Type.Integer({ description: 'The number of denied requests in that minute.' }),
     last_request_id: Type.String(),
   },
   { title: 'Denial', additionalProperties: false },
@@ -22,11 +22,14 @@ const Denial = Type.Object(
 export const listDenialsQuery = adminQuery({
   id: 'denials.list',
   path: '/admin/denials',
-  summary: 'List refusals',
+  summary: 'List denials',
   description:
-    'What signed-in users were refused, counted per user, operation, error and minute; newest first, kept 90 days.',
+    'Returns denied requests from signed-in users, counted per user, operation, error and minute, newest first. Denials are kept for 90 days.',
   params: NoParams,
-  query: { ...PageQuery, actor: Type.Optional({ ...Id, description: 'The user who was refused.' }) },
+  query: {
+    ...PageQuery,
+    actor: Type.Optional({ ...Id, description: 'The id of the user whose requests were denied.' }),
+  },
   answer: listOf(Denial),
   async run({ db, query }) {
     const page = pageOf(query)

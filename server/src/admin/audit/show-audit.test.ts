@@ -11,7 +11,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeUser, makePlan, makeProject } = fixtures(database, admin)
 
-/** The id of the row that an answered request left, and of the row before it in the chain. */
+/** The id of the request's row, and the hash of the previous row in the chain. */
 async function rowOf({ headers }: Answer): Promise<{ id: number; previous: string | null }> {
   const [row] = await database.query<{ id: string; previous: string | null }>(
     `select id, (select encode(hash, 'hex') from control.audit as other
@@ -23,7 +23,7 @@ async function rowOf({ headers }: Answer): Promise<{ id: number; previous: strin
 }
 
 describe('audit.show', () => {
-  test('shows who did what to whom, when and why, and its place in the chain', async () => {
+  test('returns actor, time, reason, change, subject and position in the chain', async () => {
     const plan = await makePlan({ max_users: 1 })
     const project = await makeProject({ plan_id: plan.id })
     const user = await makeUser()
@@ -41,6 +41,7 @@ describe('audit.show', () => {
       chain: project.id,
       seq: 2,
       at,
+      actor_kind: 'person',
       actor: { id: admin.userId, email: admin.email, ip: '127.0.0.1', user_agent: 'node' },
       request_id: done.headers.get('x-request-id'),
       operation: 'members.create',
@@ -52,6 +53,7 @@ describe('audit.show', () => {
       after: { user_id: user.id, role: 'viewer' },
       related: [],
       limit_exception: { limit: 'max_users', value: 1, count: 2 },
+      bulk_id: null,
       subject: { email: user.email, name: user.name },
       prev_hash: previous,
       hash,
@@ -60,7 +62,7 @@ describe('audit.show', () => {
     assert.match(hash, /^[0-9a-f]{64}$/)
   })
 
-  test('shows what else an act changed, and null for what it had not', async () => {
+  test('returns related resources, and null for absent values', async () => {
     const done = await admin.post('/projects', {
       name: 'Acme',
       user_id: (await makeUser()).id,
@@ -73,7 +75,7 @@ describe('audit.show', () => {
     assert.deepEqual([body.reason, body.before, body.limit_exception, body.subject], [null, null, null, null])
   })
 
-  test('goes on showing the act of a person who was erased, without them', async () => {
+  test('returns the entry without the personal data of an erased person', async () => {
     const user = await makeUser()
     const done = await admin.patch(`/users/${user.id}`, { role: 'admin', reason: 'New colleague' })
     const { id } = await rowOf(done)
@@ -87,7 +89,7 @@ describe('audit.show', () => {
     })
   })
 
-  test('answers 404 for a row that is not there, and 400 for what is no identifier', async () => {
+  test('returns 404 for a missing entry and 400 for an invalid id', async () => {
     assertProblem(await admin.get('/audit/999999999'), 404, 'not_found')
     assertProblem(await admin.get('/audit/0'), 404, 'not_found')
     for (const id of ['-1', '01', 'latest', '9007199254740992']) {

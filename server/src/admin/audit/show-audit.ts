@@ -5,8 +5,9 @@ import { adminQuery } from '../operation.ts'
 export const showAudit = adminQuery({
   id: 'audit.show',
   path: '/admin/audit/:id',
-  summary: 'Show an audit row',
-  description: 'One act: who, when, why, what it was before and after, and its place in the chain.',
+  summary: 'Show an audit entry',
+  description:
+    'Returns one change: the actor, the time, the reason, the resource before and after, and the position in the hash chain.',
   params: ItemParams,
   query: {},
   answer: AuditEntryView,

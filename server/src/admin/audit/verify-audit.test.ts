@@ -24,7 +24,7 @@ await recordEach(api.context.db.admin, everyKind)
 const { config, db, log } = api.context
 const signHeads = () => runCheckpoints({ db: db.admin, masterKeys: config.masterKeys, file, log })
 
-/** A verification stops in its middle, until it is let go. */
+/** Blocks verifications until `release` is called. */
 async function lockedHeads() {
   const client = new pg.Client({ connectionString: database.superuserUrl })
   await client.connect()
@@ -42,7 +42,7 @@ async function lockedHeads() {
 }
 
 describe('audit.verify', () => {
-  test('finds a new audit right, before there is any checkpoint and after', async () => {
+  test('reports an intact audit log, before and after the first checkpoint', async () => {
     const { status, body } = await admin.get('/audit/verify')
     assert.equal(status, 200)
     assert.deepEqual([body.ok, body.signed, body.first_bad], [true, false, null])
@@ -51,7 +51,7 @@ describe('audit.verify', () => {
     assert.deepEqual([signed.ok, signed.signed, signed.checkpoints, signed.notes], [true, true, 1, []])
   })
 
-  test('looks at one chain, at that of what belongs to no project, and at none', async () => {
+  test("verifies a project's chain, the chain without a project, and an empty chain", async () => {
     const extents = []
     for (const project of [8, 0, 999_999_999]) {
       const { body } = await admin.get(`/audit/verify?project_id=${project}`)
@@ -64,7 +64,7 @@ describe('audit.verify', () => {
     ])
   })
 
-  test('finds personal data that belongs to no row of the chain of what belongs to no project', async () => {
+  test('reports personal data without an audit row', async () => {
     await database.query(`insert into control.audit_people (audit_id, part, salt) values
       (777, 'actor', decode(repeat('00', 16), 'hex'))`)
     for (const chain of ['', '?project_id=0']) {
@@ -78,7 +78,7 @@ describe('audit.verify', () => {
     await database.query('delete from control.audit_people where audit_id = 777')
   })
 
-  test('finds a configured checkpoint file gone', async () => {
+  test('reports a missing checkpoint file', async () => {
     await recordEach(api.context.db.admin, [auditEntry()])
     await signHeads()
     await rm(file)
@@ -91,15 +91,14 @@ describe('audit.verify', () => {
     assert.equal((await admin.get('/audit/verify')).body.ok, true)
   })
 
-  test('has no HEAD, nor has audit.export: it would do all the work for nothing', async () => {
+  test('does not support HEAD, and neither does audit.export', async () => {
     for (const route of ['verify', 'export']) {
       const url = `${api.url}/v1/admin/audit/${route}`
-      // Taken for the id of a row.
-      assert.equal((await fetch(url, { method: 'HEAD', headers: admin.headers })).status, 400)
+      assert.equal((await fetch(url, { method: 'HEAD', headers: admin.headers })).status, 405)
     }
   })
 
-  test('runs one at a time, and ends when the caller hangs up', async () => {
+  test('runs one verification at a time and stops when the client disconnects', async () => {
     const hold = await lockedHeads()
     const first = admin.get('/audit/verify')
     await hold.isWaitedFor()
@@ -123,7 +122,7 @@ describe('audit.verify', () => {
     )
   })
 
-  test('names a row with a value that nobody can read, and list and export live on', async () => {
+  test('reports a row with an unreadable value, and list and export still work', async () => {
     await database.query('alter table control.audit disable trigger all')
     await database.query(`update control.audit set after = (repeat('[', 5000) || repeat(']', 5000))::jsonb
       where chain = 8 and seq = 2`)

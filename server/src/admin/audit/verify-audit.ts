@@ -7,45 +7,51 @@ import { adminQuery } from '../operation.ts'
 
 const Verification = Type.Object(
   {
-    ok: Type.Boolean({ description: 'Whether nothing was found wrong.' }),
+    ok: Type.Boolean({ description: 'Whether verification found no problem.' }),
     signed: Type.Boolean({
       description:
-        'Whether a signed checkpoint covers any of it. Hashes alone prove nothing against an attacker with write access to the database.',
+        'Whether any checkpoint is signed with a known key. Hashes without a signature give no protection against an attacker with write access to the database.',
     }),
-    rows: Type.Integer({ description: 'Rows read.' }),
+    rows: Type.Integer({ description: 'The number of rows read.' }),
     chains: Type.Integer(),
     checkpoints: Type.Integer(),
-    erased: Type.Integer({ description: 'How often personal data was erased. An erasure is not a fault.' }),
+    erased: Type.Integer({
+      description: 'The number of personal data entries that were erased. Erasure is not an error.',
+    }),
     first_bad: nullable(
       Type.Object(
         {
           chain: nullable(Type.Integer()),
           seq: nullable(Type.Integer()),
-          problem: Type.String({ description: 'A sentence.' }),
+          problem: Type.String({ description: 'The first problem found, as a sentence.' }),
         },
         { additionalProperties: false },
       ),
     ),
-    notes: Type.Array(Type.String(), { description: 'What could not be checked, and why.' }),
+    notes: Type.Array(Type.String(), {
+      description: 'Limitations of the verification, for example a missing checkpoint file.',
+    }),
   },
   { title: 'AuditVerification', additionalProperties: false },
 )
 
-/** Each keeps a processor and a connection busy, so that a few would take the process from everybody else. */
+/**
+ * A verification occupies a CPU core and a connection, so several concurrent ones would slow down all other requests.
+ */
 let isRunning = false
 const retryAfterSeconds = 30
 
 export const verifyAuditQuery = adminQuery({
   id: 'audit.verify',
   path: '/admin/audit/verify',
-  summary: 'Verify the audit',
+  summary: 'Verify the audit log',
   description:
-    'Reads every row again and checks hashes, order, times, personal data and signed checkpoints; names the first row that is not as it was written. Takes about a minute for some million rows, so one runs at a time: another is refused with 503 until it is done. With a `project_id` that has no rows, as one that does not exist, the answer is `ok` with 0 `rows`.',
+    'Reads every row, checks hashes, order, times, personal data and signed checkpoints, and reports the first problem. About ten thousand rows are verified per second. Only one verification runs at a time; a second request returns 503. If the `project_id` has no rows or does not exist, the response is `ok` with 0 `rows`.',
   params: NoParams,
   query: {
     project_id: Type.Optional({
       ...Id,
-      description: 'Only the chain of this project; 0 for what belongs to none.',
+      description: 'Only the chain of this project; 0 selects entries that do not belong to a project.',
     }),
   },
   hasHead: false,
@@ -54,7 +60,7 @@ export const verifyAuditQuery = adminQuery({
     if (isRunning) {
       throw new PosternError(
         'unavailable',
-        'Another verification is under way. Try again when it is done, or run `postern audit verify` on the server.',
+        'Another verification is running. Try again later, or run `postern audit verify` on the server.',
         { retryAfterSeconds },
       )
     }

@@ -27,8 +27,8 @@ import { watchRoutes } from '../../testing/harness/watch-routes.ts'
 import { startIssuer } from '../../testing/peers/issuer.ts'
 
 /**
- * Who may call what: every route that the running API has, by everybody who might knock, about everything that
- * they might ask for. A route that is not in the table fails here, before it is forgotten.
+ * The access matrix: every route of the running API, called by every kind of caller, with every kind of target. The
+ * test fails for a route that is missing from the table.
  */
 const issuers = { external: await startIssuer(), stranger: await startIssuer() }
 const database = await testDatabase()
@@ -62,7 +62,7 @@ await database.query(
 )
 const table = accessTable({ project, plan, domains })
 
-/** One thing of each kind, in a project if it belongs to one; by the word before `:id`. */
+/** One resource of each kind, in a project if it belongs to one; by the word before `:id`. */
 const makeOne: Record<string, (projectId: number) => Promise<number | string>> = {
   members: async (projectId) => (await make.makeMember(projectId)).id,
   domains: async (projectId) => (await make.makeDomain(projectId, { mta_provider: 'service' })).id,
@@ -76,7 +76,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
 }
 
 async function removeOne(projectId: number, noun: string, id: number | string): Promise<void> {
-  // Mail goes with its time; nobody deletes it.
+  // Messages are deleted only by retention.
   if (noun === 'messages') return mail.dropMail(projectId, String(id))
   const deleted = await admin.delete(`/projects/${projectId}/${noun}/${id}`, { reason: 'Not needed' })
   assert.equal(deleted.status, 204, deleted.text)
@@ -97,13 +97,13 @@ const sendAs = ({ headers }: AdminActor, requests: readonly Sent[]): Promise<Rec
     requests.map((sent) => ({ ...sent, headers: { ...sent.headers, ...headers } })),
   )
 
-/** To the last byte; a HEAD has no body. */
+/** Compared byte by byte. A HEAD response has no body. */
 const isSame = (answer: Received, { method }: Sent, reference: Received): boolean =>
   answer.head === reference.head && answer.text === (method === 'HEAD' ? '' : reference.text)
 
 const problemOf = ({ text }: Received): { error: string; message: string } => JSON.parse(text)
 
-/** What went wrong, of so many that somebody can read it. */
+/** The failures, limited to a readable number. */
 function faultsOf(
   sent: readonly Call[],
   answers: readonly Received[],
@@ -124,35 +124,35 @@ const shell = insiders[0] ?? assert.fail()
 const nobody = outsider('no Authorization header')
 const nowhere = { method: 'GET', path: '/v1/admin/anything' }
 
-/** What somebody who is refused is refused with. */
+/** The expected response to a caller without access. */
 async function refusalOf(identity: AdminActor): Promise<Received> {
   const [refusal] = await sendAs(identity, [nowhere])
   return refusal ?? assert.fail()
 }
 
-/** Everything but the count of refusals. */
+/** Every table except the counts of denials. */
 const watchAll = () => watchRows(database, { except: ['control.denials'] })
 const allRows = await watchAll()
 const assertNothingWritten = () => allRows.assertUntouched()
-/** Every route, and of what can be asked of it a sample, by each caller another one. */
+/** Every route, called by each caller with a different sample of targets. */
 const sampleOfCalls = () =>
   sampleOf(calls, 8, ({ about, isToNowhere }) => (isToNowhere ? 'nowhere' : about.split(' ', 2).join(' ')))
 let combinations = 0
 
-test('every route is in the table, and the table has no other', () => {
+test('the table lists exactly the routes of the API', () => {
   const expected = Object.keys(table).flatMap((route) =>
     hasHead(route) ? [route, route.replace('GET', 'HEAD')] : [route],
   )
   assert.deepEqual(routes.toSorted(), expected.toSorted())
 })
 
-describe('whoever is no administrator', () => {
+describe('a caller who is not an administrator', () => {
   const refusals: Received[] = []
   const askedBy = new Map<string, number>()
 
   for (const identity of outsiders) {
     const { who, status, error } = identity
-    test(`gets one and the same answer everywhere: ${who}`, async () => {
+    test(`gets the same response everywhere: ${who}`, async () => {
       const refusal = await refusalOf(identity)
       refusals.push(refusal)
       assert.deepEqual([refusal.status, problemOf(refusal).error], [status, error])
@@ -168,7 +168,7 @@ describe('whoever is no administrator', () => {
     })
   }
 
-  test('learns from the answer no more than its code, and whether a second factor is missing', () => {
+  test('learns only the error code, and whether two-factor authentication is missing', () => {
     const answers = new Map<string, Set<string>>()
     for (const { head, text } of refusals) {
       const { error } = JSON.parse(text)
@@ -183,7 +183,7 @@ describe('whoever is no administrator', () => {
     })
   })
 
-  test('is refused before the body is looked at', async () => {
+  test('is rejected before the body is read', async () => {
     for (const who of ['no Authorization header', 'a viewer of the project', 'a made-up live API key']) {
       const identity = outsider(who)
       const refusal = await refusalOf(identity)
@@ -199,7 +199,7 @@ describe('whoever is no administrator', () => {
     }
   })
 
-  test('changes nothing, and only the refusals of signed-in users are counted', async () => {
+  test('changes nothing, and only denials of signed-in users are counted', async () => {
     await assertNothingWritten()
     const counted = await database.query<{ actor_id: string; count: number }>(
       'select actor_id, sum(count)::int as count from control.denials group by 1',
@@ -218,7 +218,7 @@ describe('an administrator', () => {
     assert.deepEqual(faultsOf(requests, await sendAs(identity, requests), isAsTabled), [])
   }
 
-  test('is told what does not exist and what is no identifier, and changes nothing by asking', async () => {
+  test('gets 404 for missing resources and 400 for invalid identifiers, and changes nothing', async () => {
     await assertAsTabled(
       shell,
       calls.filter(({ error }) => error !== null),
@@ -226,12 +226,12 @@ describe('an administrator', () => {
     await assertNothingWritten()
   })
 
-  test('is refused for a bad body behind the door', async () => {
+  test('is rejected for an invalid body after authentication', async () => {
     for (const { status, error, headers, body } of badBodies) {
-      // Of a larger one the server does not wait for the end, and hangs up.
+      // The server does not read a larger body to its end, and closes the connection.
       const bad = { headers, body: body.slice(0, 100 * 1024), status, error }
       for (const mutation of mutations) {
-        // domains.edit takes a new address for each of a thousand routes.
+        // domains.edit accepts a new address for each of a thousand routes.
         const isRoomy = mutation.method === 'PATCH' && mutation.path.includes('/domains/')
         if (status !== 413 || !isRoomy) await assertAsTabled(shell, [{ ...mutation, ...bad }])
       }
@@ -240,7 +240,7 @@ describe('an administrator', () => {
   })
 
   for (const identity of insiders) {
-    test(`may read everything: ${identity.who}`, async () => {
+    test(`can read everything: ${identity.who}`, async () => {
       await assertAsTabled(
         identity,
         calls.filter(({ error, body }) => error === null && body === undefined),
@@ -248,14 +248,14 @@ describe('an administrator', () => {
     })
   }
 
-  test('may do everything', async () => {
-    // One after the other: some are about the same project.
+  test('can run every operation', async () => {
+    // Sequential, because some requests concern the same project.
     const acts = calls.filter(({ error, body }) => error === null && body !== undefined)
     for (const act of acts) await assertAsTabled(shell, [act])
   })
 
   for (const [route, { body }] of operations.filter(([route]) => /:project_id\/.*:id/.test(route))) {
-    test(`cannot tell what another project has from what is gone or never was: ${route}`, async () => {
+    test(`gets the same response for another project's resource, a deleted one and a missing one: ${route}`, async () => {
       const [method = '', url = ''] = route.split(' ')
       const [, noun = ''] = /([^/]+)\/:id/.exec(url) ?? []
       const id = (await makeOne[noun]?.(otherProject.id)) ?? assert.fail()
@@ -279,8 +279,8 @@ describe('an administrator', () => {
   }
 })
 
-describe('the address of the plane', () => {
-  test('spelled in another way leads to the door or to nothing, for everybody', async () => {
+describe('a path on the plane', () => {
+  test('in another notation is authenticated or not found, for every caller', async () => {
     for (const path of planeSpellings) {
       const sent = { method: 'GET', path }
       const [refused = assert.fail()] = await sendAs(nobody, [sent])
@@ -290,7 +290,7 @@ describe('the address of the plane', () => {
     }
   })
 
-  test('leads to nothing by a method that the server does not know', async () => {
+  test('is not found with an unknown method', async () => {
     const requests = ['PROPFIND', 'LOCK', 'PURGE'].flatMap((method) =>
       ['/v1/admin/projects', nowhere.path].map((path) => ({ method, path })),
     )
@@ -299,7 +299,7 @@ describe('the address of the plane', () => {
     assert.deepEqual(refused, await sendAs(shell, requests))
   })
 
-  test('with a broken escape behind it is refused at the door', async () => {
+  test('with an invalid escape sequence reveals nothing to an unauthenticated caller', async () => {
     const requests = ['/projects/%zz', '/projects/%', '/projects/%ff/members', '/%zz', '/%c3%28'].map(
       (path) => ({
         method: 'GET',
@@ -318,7 +318,7 @@ describe('the address of the plane', () => {
   })
 })
 
-describe('beside the plane', () => {
+describe('outside the plane', () => {
   const routesFor = (wanted: Access['caller']): (Sent & { route: string; status: number })[] =>
     Object.entries(table).flatMap(([route, { caller, status, body }]) => {
       const [method = '', url = ''] = route.split(' ')
@@ -328,7 +328,7 @@ describe('beside the plane', () => {
     })
   const browser = outsiders.find(({ headers }) => headers['cookie'] !== undefined) ?? assert.fail()
 
-  test('what is for a session opens to no token, whoever holds it', async () => {
+  test('session operations do not accept a token', async () => {
     const requests = routesFor('session')
     const refused = await sendAs(nobody, requests)
     assert.deepEqual(new Set(refused.map(({ status }) => status)), new Set([401]))
@@ -338,7 +338,7 @@ describe('beside the plane', () => {
     }
   })
 
-  test('what is for a session opens to one', async () => {
+  test('session operations accept a session', async () => {
     const requests = routesFor('session')
     const refused = await sendAs(nobody, requests)
     for (const [index, answer] of (await sendAs(browser, requests)).entries()) {
@@ -348,7 +348,7 @@ describe('beside the plane', () => {
     }
   })
 
-  test('what is for anyone does not ask who they are', async () => {
+  test('public operations need no authentication', async () => {
     const requests = routesFor('anyone')
     const answers = await sendAs(nobody, requests)
     assert.deepEqual(
@@ -360,7 +360,7 @@ describe('beside the plane', () => {
   })
 })
 
-test('every caller met every route', (t) => {
+test('every caller was tested on every route', (t) => {
   assert.ok(combinations > operations.length * outsiders.length)
   t.diagnostic(
     `${combinations} combinations: ${outsiders.length + insiders.length} callers, ${routes.length} routes, ${calls.length} administrative requests`,

@@ -11,9 +11,9 @@ import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
 /**
- * Faults put into the database by its superuser, late in the transaction of every mutation: neither the change
- * nor its audit row nor its kept answer may stay behind. The requests are made once and meet one fault after
- * the other, which works only because none of them leaves anything; in the end they are all carried out.
+ * Faults injected into the database late in every mutation's transaction: neither the change nor its audit row nor its
+ * stored response may remain. The requests are prepared once and run with one fault after another. This works only
+ * because a failed request leaves nothing behind. At the end all of them succeed.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -42,7 +42,7 @@ for (const operation of adminOperations.filter(isMutation)) {
 const send = ({ operation, path, body, headers }: Request, query = ''): Promise<Answer> =>
   admin.request(methodOf(operation), `${path}${query}`, body, headers)
 
-const injected = 'a fault that was put there'
+const injected = 'an injected fault'
 
 await database.query(`
   create schema faults;
@@ -58,7 +58,7 @@ await database.query(`
       end if;
       return null;
     end $$;
-  -- The signal is seen at the next wait.
+  -- The signal is processed at the next wait.
   create function faults.die() returns trigger language plpgsql security definer as
     $$ begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(10); return null; end $$;`)
 
@@ -66,13 +66,13 @@ interface Fault {
   what: string
   trigger: string
   status: 500 | 503
-  /** In the log, so that it is this fault that the request met. */
+  /** The log entry that shows that the request hit this fault. */
   logged: string
   applies?: (request: Request) => boolean
   message?: RegExp
 }
 
-/** At the commit, when everything is done. */
+/** Fails at the commit, after all statements. */
 const late = (table: string, action: string, events = 'insert'): string =>
   `constraint trigger fault after ${events} on ${table} deferrable initially deferred for each row
      execute function faults.${action}()`
@@ -84,50 +84,50 @@ const killed = 'terminating connection due to administrator command'
 
 const faults: Fault[] = [
   {
-    what: 'the audit row cannot be written',
+    what: 'if the audit row cannot be written',
     trigger: early('control.audit', 'fail', 'insert'),
     status: 500,
     logged: injected,
   },
   {
-    what: 'the head of the audit chain cannot be moved',
+    what: 'if the head of the audit chain cannot be updated',
     trigger: early('control.audit_heads', 'fail'),
     status: 500,
     logged: injected,
   },
   {
-    what: 'the personal data beside the audit row cannot be written',
+    what: 'if the personal data of the audit row cannot be written',
     trigger: early('control.audit_people', 'fail', 'insert'),
     status: 500,
     logged: injected,
   },
   {
-    what: 'the answer to be repeated cannot be kept',
+    what: 'if the response cannot be stored for repetitions',
     trigger: early('control.idempotency', 'fail'),
     status: 500,
     logged: injected,
     applies: ({ headers }) => 'idempotency-key' in headers,
   },
   {
-    what: 'the commit is refused',
+    what: 'if the commit fails',
     trigger: late('control.audit', 'fail'),
     status: 500,
     logged: injected,
   },
   {
-    what: 'transactions collide each time it is tried',
+    what: 'if every attempt ends in a serialization failure',
     trigger: early('control.audit', 'collide', 'insert'),
     status: 503,
     logged: injected,
   },
   {
-    what: 'the connection is lost before the commit',
+    what: 'if the connection is lost before the commit',
     trigger: early('control.audit', 'die', 'insert'),
     status: 503,
     logged: killed,
   },
   {
-    what: 'the connection is lost in the commit',
+    what: 'if the connection is lost during the commit',
     trigger: late('control.audit', 'die'),
     status: 503,
     logged: killed,
@@ -145,7 +145,7 @@ async function withTrigger(trigger: string, work: () => Promise<void>): Promise<
   }
 }
 
-/** As it is before the first of them, and after each. */
+/** The state before the first request and after each one. */
 let kept = await watchRows(database)
 
 async function assertFails(request: Request, { status, logged, message = /\.$/ }: Fault): Promise<void> {
@@ -163,10 +163,10 @@ async function assertFails(request: Request, { status, logged, message = /\.$/ }
   )
 }
 
-/** The pipeline does the same for all of a kind. */
+/** The pipeline is the same for all operations of a kind. */
 const kindOf = ({ operation }: Request): string => operation.kind
 
-describe('a mutation leaves nothing behind, and can be repeated, when', () => {
+describe('a mutation leaves nothing behind and can be repeated', () => {
   for (const fault of faults) {
     test(fault.what, async () => {
       const concerned = sampleOf(requests.filter(fault.applies ?? (() => true)), 3, kindOf)
@@ -178,7 +178,7 @@ describe('a mutation leaves nothing behind, and can be repeated, when', () => {
     })
   }
 
-  test('any one of the tables that it changes cannot be written, at once or at the commit', async () => {
+  test('if a table that it changes cannot be written, in the statement or at the commit', async () => {
     const written = await writtenTables()
     kept = await watchRows(database)
     const events = 'insert or update or delete'
@@ -193,12 +193,12 @@ describe('a mutation leaves nothing behind, and can be repeated, when', () => {
     for (const request of requests) {
       assert.ok(
         [...written.values()].some((concerned) => concerned.includes(request)),
-        `${request.name} was seen to write nothing`,
+        `${request.name} wrote nothing`,
       )
     }
   })
 
-  test('the fault is gone: each of the same requests is carried out, once, however often transactions collide', async () => {
+  test('after the fault: each of the same requests takes effect once, even if transactions conflict', async () => {
     await withTrigger(early('control.audit', 'collide_twice', 'insert'), async () => {
       for (const request of requests) {
         const answer = await send(request)
@@ -211,13 +211,13 @@ describe('a mutation leaves nothing behind, and can be repeated, when', () => {
       }
     })
     const [row] = await database.query<{ last_value: string }>('select last_value from faults.tries')
-    assert.equal(Number(row?.last_value), requests.length * 3, 'every one was tried three times')
+    assert.equal(Number(row?.last_value), requests.length * 3, 'each was tried three times')
   })
 })
 
 /**
- * Which tables an act writes, besides the audit and the kept answer. Told by sequences, which remember what is
- * rolled back: a rehearsal is enough to find out.
+ * The tables that an operation writes besides the audit and the stored response. They are detected with sequences,
+ * which are not rolled back, so a dry run is enough.
  */
 async function writtenTables(): Promise<Map<string, Request[]>> {
   await database.query(`

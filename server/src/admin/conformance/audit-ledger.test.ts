@@ -11,10 +11,10 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { Chance, seed } from '../../testing/harness/random.ts'
 
 /**
- * As many audit rows as committed changes, whatever goes wrong: random acts by many callers at once, while
- * statements fail, commits fail, connections are cut and callers hang up. What was committed is told by the
- * versions of the resources, which nothing but a change moves; of queues, which have none, by whether they are held, and
- * of messages by the jobs that are there for them.
+ * The number of audit rows equals the number of committed changes, regardless of failures: random operations by many
+ * concurrent callers, while statements fail, commits fail, connections are cut and callers disconnect. Committed
+ * changes are counted by the versions of the resources, which only a change increases; for queues, which have no
+ * version, by whether they are held; and for messages, by their jobs.
  */
 const mutations = Number(process.env['POSTERN_TEST_MUTATIONS'] ?? 600)
 const callers = 12
@@ -29,7 +29,7 @@ interface Place {
   project: number
   members: number[]
   endpoints: number[]
-  /** Messages that are scheduled, for longer than this takes. */
+  /** Messages that are scheduled for a time after the test. */
   messages: string[]
 }
 
@@ -37,8 +37,8 @@ const places: Place[] = []
 const plans: number[] = []
 const tally = { done: 0, refused: 0, failed: 0, unheard: 0 }
 
-describe('the audit against what was committed', () => {
-  test(`holds exactly one row for each of ${mutations} random acts that came about (seed ${seed})`, async (t) => {
+describe('the audit log compared with the committed changes', () => {
+  test(`has exactly one row for each committed change of ${mutations} random mutations (seed ${seed})`, async (t) => {
     const chance = new Chance(seed)
     const user = await makeUser()
     for (let n = 0; n < 4; n++) plans.push((await makePlan()).id)
@@ -72,13 +72,13 @@ describe('the audit against what was committed', () => {
     assert.deepEqual(await queueMismatches(), [])
     assert.deepEqual(await jobMismatches(), [])
     const rows = (await count('select count(*) from control.audit')) - before
-    // Below, because an edit may find nothing to change.
-    assert.ok(rows > tally.done / 2, `${tally.done} were told that it was done, ${rows} rows were written`)
+    // A lower bound, because an edit may find nothing to change.
+    assert.ok(rows > tally.done / 2, `${tally.done} requests succeeded, ${rows} rows were written`)
     assert.ok(
       rows <= tally.done + tally.failed + tally.unheard,
-      'more rows than acts that may have come about',
+      'more rows than mutations that may have been committed',
     )
-    assert.ok(tally.failed > mutations / 200 && tally.unheard > 0, 'too little went wrong to prove anything')
+    assert.ok(tally.failed > mutations / 200 && tally.unheard > 0, 'too few failures to prove anything')
     const keys = verifyingKeysOf(api.context.config.masterKeys)
     const { ok, first_bad } = await verifyAudit(api.context.db.admin, { keys })
     assert.ok(ok, JSON.stringify(first_bad))
@@ -158,7 +158,7 @@ async function act(chance: Chance): Promise<void> {
   }
 }
 
-/** What is forgotten or never heard of stays in the database, where the count is made. */
+/** Resources unknown to the callers stay in the database, where the rows are counted. */
 function remember(place: Place, path: string, made: { id: number; resource?: { id: number } }): void {
   if (path.endsWith('/members')) place.members.push(made.id)
   if (path.endsWith('/endpoints')) place.endpoints.push(made.resource?.id ?? 0)
@@ -201,7 +201,9 @@ async function cutConnections(until: AbortSignal): Promise<void> {
 const count = async (query: string): Promise<number> =>
   Number((await database.query<{ count: string }>(query))[0]?.count)
 
-/** A living resource has as many rows as its version says, one of them its creation; a dead one also its deletion. */
+/**
+ * An existing resource has as many rows as its version, including its creation; a deleted one also has its deletion.
+ */
 const mismatches = () =>
   database.query(`
     with living as (
@@ -224,7 +226,7 @@ const mismatches = () =>
         or (version is not null and (rows <> version or deletions <> 0))
         or (version is null and deletions <> 1)`)
 
-/** A hold follows a release and a release a hold, the first is a hold, and the last is what the queue is now. */
+/** Holds and releases alternate, starting with a hold; the last one matches the current state of the queue. */
 const queueMismatches = () =>
   database.query(`
     with acts as (

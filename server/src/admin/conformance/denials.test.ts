@@ -13,7 +13,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const make = fixtures(database, admin)
 
-/** Somebody with a valid token who is no administrator any more. */
+/** A user with a valid token who is no longer an administrator. */
 async function demoted() {
   const user = await signedIn(api)
   await database.query(`update control.users set role = 'user' where id = $1`, [user.userId])
@@ -27,7 +27,7 @@ interface Counted {
   count: number
 }
 
-/** What is counted of somebody, minutes taken together. */
+/** The number of denials counted for a user, across all minutes. */
 const countedOf = (userId: number): Promise<Counted[]> =>
   database.query<Counted>(
     `select operation, error, project_id::int, sum(count)::int as count from control.denials
@@ -43,8 +43,8 @@ const minutesOf = (userId: number) =>
 
 const requestIdOf = ({ headers }: Answer): string => headers.get('x-request-id') ?? assert.fail()
 
-describe('what is counted', () => {
-  test('is every call of a user who is no administrator, by operation, whatever it asks for', async () => {
+describe('a counted denial', () => {
+  test('is every request by a user who is not an administrator, counted by operation', async () => {
     const { id } = await make.makeProject()
     const user = await demoted()
     for (const refused of [
@@ -65,7 +65,7 @@ describe('what is counted', () => {
     ])
   })
 
-  test("is an administrator's act that a rule refuses, with the project it was about", async () => {
+  test("is an administrator's mutation that a rule rejects, with its project", async () => {
     const colleague = await signedIn(api)
     const { id } = await make.makeProject({ plan_id: (await make.makePlan({ max_users: 1 })).id })
     const members = `/projects/${id}/members`
@@ -105,7 +105,7 @@ describe('what is counted', () => {
     ])
   })
 
-  test('is listed, newest first, and by who was refused', async () => {
+  test('is listed, newest first, and can be filtered by user', async () => {
     const user = await demoted()
     await user.get('/plans')
     const last = await user.delete('/projects/1/members/1', { reason })
@@ -128,8 +128,8 @@ describe('what is counted', () => {
   })
 })
 
-describe('what is not counted', () => {
-  test('is a caller whom nobody knows', async () => {
+describe('not counted as a denial', () => {
+  test('is a request by an unauthenticated caller', async () => {
     const disabled = await signedIn(api)
     await database.query('update control.users set is_active = false where id = $1', [disabled.userId])
     const before = await dump(database)
@@ -142,7 +142,7 @@ describe('what is not counted', () => {
     assert.deepEqual(await dump(database), before)
   })
 
-  test('is a project API key, or what looks like one', async () => {
+  test('is a request with an API key, or a token that looks like one', async () => {
     const before = await dump(database)
     for (const token of ['pk_live_abc', 'pk_test_abc', 'pk_']) {
       assertProblem(await new Client(api.url, token).patch('/projects/1', {}), 403, 'api_key_not_allowed')
@@ -168,7 +168,7 @@ describe('what is not counted', () => {
     assert.deepEqual(await dump(database), before)
   })
 
-  test('is a request that is not well formed, or one too many', async () => {
+  test('is a malformed or rate-limited request', async () => {
     const limited = await startApi(database, { POSTERN_REQUESTS_PER_MINUTE_PER_USER: '2' })
     const busy = new Client(limited.url, await limited.tokenOf(admin.email))
     const before = await dump(database)
@@ -182,7 +182,7 @@ describe('what is not counted', () => {
     assert.deepEqual(await dump(database), before)
   })
 
-  test('is a read that finds nothing, or an unsupported method', async () => {
+  test('is a read of a missing resource, or an unsupported method', async () => {
     const headers = { authorization: `Bearer ${await api.tokenOf(admin.email)}` }
     const before = await dump(database)
     for (const method of ['GET', 'HEAD', 'PUT']) {
@@ -194,7 +194,7 @@ describe('what is not counted', () => {
     assert.deepEqual(await dump(database), before)
   })
 
-  test('is an act that was carried out', async () => {
+  test('is a successful mutation', async () => {
     const colleague = await signedIn(api)
     const { id } = await make.makeProject()
     assert.equal((await colleague.patch(`/projects/${id}`, { name: 'Acme' })).status, 200)
@@ -203,8 +203,8 @@ describe('what is not counted', () => {
   })
 })
 
-describe('counting', () => {
-  test('makes one row a minute of the same refusal, however many come at once', async () => {
+describe('the denial counter', () => {
+  test('writes one row per minute for the same denial, even for concurrent requests', async () => {
     const user = await demoted()
     const minute = async () => Math.floor((await databaseNow(database)).getTime() / 60_000)
     const before = await minute()
@@ -222,7 +222,7 @@ describe('counting', () => {
     assert.equal((await minutesOf(user.userId)).at(-1)?.last_request_id, requestIdOf(last))
   })
 
-  test('keeps apart who was refused, and tells for which project it was the last time', async () => {
+  test('counts users separately, and records the project of the last denial', async () => {
     const [one, other] = [await signedIn(api), await signedIn(api)]
     const [a, b] = [await make.makeProject(), await make.makeProject()]
     for (const [client, project, times] of [
@@ -243,14 +243,14 @@ describe('counting', () => {
     assert.deepEqual(await countedOf(other.userId), [{ ...rest, project_id: a.id, count: 1 }])
   })
 
-  test('begins anew with each minute of the clock of the database', async () => {
+  test('starts a new row with each minute of the database clock', async () => {
     const aging = await testDatabase()
     const first = await startApi(aging)
     const { userId, email } = await first.makeAdmin()
     const name = new URL(aging.url).pathname.slice(1)
     const offsets = ['0', '1 minute', '2 minutes']
     for (const offset of offsets) {
-      // A setting of the database holds for connections made after it.
+      // A database setting applies to connections opened afterwards.
       await aging.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
       const later = await startApi(aging)
       const client = new Client(later.url, await later.tokenOf(email))
@@ -270,7 +270,7 @@ describe('counting', () => {
     )
   })
 
-  test('that fails does not stand in the way of the answer', async () => {
+  test('does not affect the response if it fails', async () => {
     const user = await demoted()
     await database.query(`
       create function public.refuse() returns trigger language plpgsql as

@@ -52,13 +52,13 @@ const auditRowsOf = async (answer: Answer): Promise<AuditRow[]> => {
   return rows.map(withAuditAddresses)
 }
 
-/** What a preview must have said of an act, according to the row that the act left in the audit. */
+/** The expected preview of an operation, derived from its audit row. */
 function changesIn({ resource_type, resource_id, before, after, subject, related }: AuditRow): Entry[] {
-  // A message's is a UUID.
+  // The id of a message is a UUID.
   const id = /^\d+$/.test(resource_id) ? Number(resource_id) : resource_id
   return [
     ...differences(resource_type, id, before, after),
-    // Beside the row; nothing to tell where the person neither comes nor goes.
+    // Stored next to the row; absent if the person does not change.
     ...differences(resource_type, id, before && subject, after && subject),
     ...(related ?? []).flatMap((change) =>
       differences(change.resource, change.id, change.before, change.after),
@@ -86,10 +86,13 @@ function differences(
     .map((entry) => (unknowable.has(entry.field) ? { ...entry, after: null } : entry))
 }
 
-/** Generated, numbered or timed when the change is made. */
+/** Generated, numbered or timestamped when the change is made. */
 const unknowable = new Set(['secret_hint', 'prefix', 'dns_records', 'next_check_at'])
 
-/** The audit records other fields of these than the API shows. A preview names the fields of the API. */
+/**
+ * The audit log records different fields of these resources than the API returns. A preview uses the API's field
+ * names.
+ */
 const shownResources: Record<string, RegExp> = {
   domain: /^\/projects\/\d+\/domains\/\d+/,
   project: /^\/projects\/\d+/,
@@ -97,7 +100,7 @@ const shownResources: Record<string, RegExp> = {
 
 const bookkeeping = new Set(['id', 'project_id', 'created_at', 'updated_at'])
 
-/** The resource as the API shows it, without what is not configuration; null if there is none. */
+/** The resource as the API returns it, with configuration fields only; null if there is none. */
 async function shown(path: string | undefined): Promise<{ id: number; view: object } | null> {
   if (path === undefined) return null
   const { status, body } = await admin.get(path)
@@ -106,7 +109,7 @@ async function shown(path: string | undefined): Promise<{ id: number; view: obje
   return { id: body.id, view: Object.fromEntries(fields) }
 }
 
-/** The path of the resource that a request is about; undefined before there is one. */
+/** The path of the request's resource, or undefined if it does not exist yet. */
 const pathOf = (resource: string | undefined, path: string | null): string | undefined =>
   resource === undefined
     ? undefined
@@ -123,7 +126,10 @@ const sorted = (entries: Entry[]): string[] =>
     .map(({ resource, id, field, before, after }) => JSON.stringify([resource, id, field, before, after]))
     .sort()
 
-/** The real act; whether it was refused for want of a reason, and its answer with one if so. */
+/**
+ * Makes the change. Returns whether it was rejected for a missing reason, and the response to the request with a
+ * reason.
+ */
 async function perform(operation: Mutation, request: MutationRequest) {
   const rows = await watchRows(database, { except: ['control.denials'] })
   const answer = await send(operation, request)
@@ -140,16 +146,19 @@ function assertPreview(operation: Mutation, preview: Answer): void {
   assert.deepEqual(Object.keys(body), ['operation', 'reason_required', 'changes', 'effects', 'warnings'])
   assert.equal(body.operation, operation.id)
   for (const sentence of [...body.effects, ...body.warnings]) assert.match(sentence, /^[A-Z].+\.$/)
-  // Thirty characters without a space are no word of ours.
-  // Of an API key the first four are no secret.
-  // A domain's present records are public: they are in the DNS.
+  // Thirty characters without a space cannot be a word in a sentence. The first four characters of an API key are not
+  // secret. The current records of a domain are public in DNS.
   const withoutRecords = text.replaceAll(/"dns_records","before":\[.*?\],/g, '')
-  assert.doesNotMatch(withoutRecords, /whsec_|pk_(live|test)_\w{5}|[\w+/]{30}/, 'the preview tells a secret')
+  assert.doesNotMatch(
+    withoutRecords,
+    /whsec_|pk_(live|test)_\w{5}|[\w+/]{30}/,
+    'the preview contains a secret',
+  )
   assert.equal(headers.get('etag'), null)
   assert.equal(headers.get('location'), null)
 }
 
-test('every mutation has a scenario here, and every scenario a mutation', () => {
+test('every mutation has a scenario, and every scenario a mutation', () => {
   assert.deepEqual(Object.keys(scenarios).sort(), mutations.map(({ id }) => id).sort())
   for (const [id, list] of Object.entries(scenarios)) assert.ok(list.length > 0, id)
 })
@@ -157,7 +166,7 @@ test('every mutation has a scenario here, and every scenario a mutation', () => 
 for (const operation of mutations) {
   describe(`dry_run of ${operation.id}`, () => {
     for (const scenario of scenarios[operation.id] ?? []) {
-      test(`that ${scenario.what} writes nothing and tells what the act then does`, async () => {
+      test(`that ${scenario.what} writes nothing and shows what the mutation then does`, async () => {
         const request = await scenario.prepare()
         const resource = Object.keys(shownResources).find((name) => operation.id.startsWith(`${name}s.`))
         const path = pathOf(resource, request.path)
@@ -167,7 +176,7 @@ for (const operation of mutations) {
         const withOne = await send(operation, withReason(request), { query: '?dry_run=true' })
         await rows.assertUntouched()
         assertPreview(operation, preview)
-        assert.equal(withOne.text, preview.text, 'a reason given makes no difference to a preview')
+        assert.equal(withOne.text, preview.text, 'a reason does not change the preview')
 
         const { wasRefused, answer } = await perform(operation, request)
         assert.ok(answer.status < 300, answer.text)
@@ -191,7 +200,7 @@ for (const operation of mutations) {
       })
     }
 
-    test('is refused, and not performed, when it is misspelt', async () => {
+    test('is rejected if the parameter is misspelled, and the mutation is not performed', async () => {
       const request = withReason(await preparedFor(operation))
       const rows = await watchRows(database)
       for (const query of misspelt) {
@@ -243,7 +252,7 @@ describe('dry_run', () => {
     }
   })
 
-  test('of what would be refused is refused in the same way, and counted nowhere', async () => {
+  test('of a rejected request is rejected in the same way, and not counted', async () => {
     const { path } = await preparedFor(mutationOf('members.create'))
     const project = path.replace(/\/members$/, '')
     const owner = (await admin.get(path)).body.data[0]
@@ -268,7 +277,7 @@ describe('dry_run', () => {
     await rows.assertUntouched()
   })
 
-  test('set to false performs the act', async () => {
+  test('set to false performs the mutation', async () => {
     const operation = mutationOf('projects.edit')
     const { path } = await preparedFor(operation)
     const { status, body } = await send(

@@ -33,7 +33,7 @@ async function requestFor(operation: Mutation) {
 
 const isReplayed = ({ headers }: Answer): boolean => headers.get('idempotent-replayed') === 'true'
 
-/** Everything of an answer that a caller could tell two of them apart by. */
+/** Everything that a caller could use to distinguish two responses. */
 const essence = ({ status, text, headers }: Answer) => ({
   status,
   text,
@@ -57,7 +57,7 @@ const auditRows = async (operation: string, key: string): Promise<number> => {
 
 describe('Idempotency-Key', () => {
   for (const operation of repeatable.filter(({ revealsSecret }) => !revealsSecret)) {
-    test(`on ${operation.id}: the same request has the first answer, to the byte, and no second effect`, async () => {
+    test(`on ${operation.id}: the same request returns the first response, byte for byte, and has no second effect`, async () => {
       const { path, body } = await requestFor(operation)
       const send = (...request: [path: string, body: object, key: Record<string, string>]) =>
         admin.request(methodOf(operation), ...request)
@@ -76,7 +76,7 @@ describe('Idempotency-Key', () => {
   }
 
   for (const operation of repeatable.filter(({ revealsSecret }) => revealsSecret)) {
-    test(`on ${operation.id}: the secret is not told again, but where it belongs is`, async () => {
+    test(`on ${operation.id}: a repeated request returns the Location instead of the secret`, async () => {
       const { path, body } = await requestFor(operation)
       const send = (...request: [path: string, body: object, key: Record<string, string>]) =>
         admin.request(methodOf(operation), ...request)
@@ -91,12 +91,12 @@ describe('Idempotency-Key', () => {
       assert.equal(location, first.headers.get('location'))
       assert.deepEqual((await admin.get(location.replace('/v1/admin', ''))).body, resource)
       const kept = (await dump(database)).join()
-      assert.ok(!again.text.includes(secret) && !kept.includes(secret), 'the secret was kept')
+      assert.ok(!again.text.includes(secret) && !kept.includes(secret), 'the secret was stored')
       await rows.assertUntouched()
     })
   }
 
-  test('gives the first answer also when the thing has changed since', async () => {
+  test('returns the first response even if the resource has changed since', async () => {
     const key = newKey()
     const first = await admin.post('/plans', planConfiguration, key)
     await admin.patch(`/plans/${first.body.id}`, { price: 99 })
@@ -105,7 +105,7 @@ describe('Idempotency-Key', () => {
     assert.equal((await admin.get(`/plans/${first.body.id}`)).body.price, 99)
   })
 
-  test('comes before If-Match: a repeated rotation is no stale one', async () => {
+  test('is checked before If-Match: a repeated rotation is not stale', async () => {
     const { id } = await make.makeProject()
     const { resource } = await make.makeEndpoint(id)
     const path = `/projects/${id}/endpoints/${resource.id}/rotate`
@@ -115,7 +115,7 @@ describe('Idempotency-Key', () => {
     assertRefused(await admin.post(path, { reason }, { 'if-match': '"1"' }), 412, 'stale_resource')
   })
 
-  test('of a domain edit keeps the DNS records of the first answer valid', async () => {
+  test('of a domain edit keeps the DNS records of the first response valid', async () => {
     const { id } = await make.makeProject()
     const { id: domainId } = await make.makeDomain(id)
     const path = `/projects/${id}/domains/${domainId}`
@@ -127,7 +127,7 @@ describe('Idempotency-Key', () => {
     assert.equal(now.identity.id, first.body.identity.id)
   })
 
-  test('of a DELETE is about that one request: another one finds nothing', async () => {
+  test('of a DELETE applies only to that request: another request gets 404', async () => {
     const { id } = await make.makeProject()
     const { resource } = await make.makeEndpoint(id)
     const path = `/projects/${id}/endpoints/${resource.id}`
@@ -139,7 +139,7 @@ describe('Idempotency-Key', () => {
     assertRefused(await admin.delete(path, { reason }, newKey()), 404, 'not_found')
   })
 
-  test('of another request is refused, and nothing is done', async () => {
+  test('of a different request is rejected, and nothing changes', async () => {
     const [a, b] = [await make.makeProject(), await make.makeProject()]
     const key = newKey()
     const body = { email: 'grace@example.net', role: 'developer' }
@@ -157,7 +157,7 @@ describe('Idempotency-Key', () => {
     await rows.assertUntouched()
   })
 
-  test('of another administrator, of another operation, or in another case is another key', async () => {
+  test('is scoped to the administrator and operation, and is case-sensitive', async () => {
     const { id } = await make.makeProject()
     const key = newKey()
     const path = `/projects/${id}/endpoints`
@@ -173,7 +173,7 @@ describe('Idempotency-Key', () => {
     assert.equal((await admin.get(path)).body.data.length, 3)
   })
 
-  test('is not used up by a request that failed', async () => {
+  test('is not used up by a failed request', async () => {
     const { id } = await make.makeProject({ plan_id: (await make.makePlan({ max_users: 1 })).id })
     const path = `/projects/${id}/members`
     const key = newKey()
@@ -189,7 +189,7 @@ describe('Idempotency-Key', () => {
     assert.deepEqual(essence(again), essence(first))
   })
 
-  test('that is no key is refused, on every mutation', async () => {
+  test('is rejected on every mutation if it is invalid', async () => {
     const rows = await watchRows(database)
     for (const bad of ['', 'two words', 'x'.repeat(256), 'tab\there', 'schlüssel']) {
       for (const operation of ['POST', 'PATCH']) {
@@ -208,11 +208,11 @@ describe('Idempotency-Key', () => {
   })
 })
 
-describe('Idempotency-Key in time', () => {
-  test('is good for 24 hours by the clock of the database, and then for another request', async () => {
+describe('Idempotency-Key over time', () => {
+  test('is valid for 24 hours by the database clock, and can then be reused', async () => {
     const aging = await testDatabase()
     const { email } = await (await startApi(aging)).makeAdmin()
-    // A setting of the database holds for connections made after it: each time has an API of its own.
+    // A database setting applies to connections opened afterwards, so each case has its own API.
     const at = async (offset: string) => {
       const name = new URL(aging.url).pathname.slice(1)
       await aging.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
@@ -241,7 +241,7 @@ describe('Idempotency-Key in time', () => {
     assert.equal(await muchLater.later.context.db.admin.transaction(purgeIdempotency), 1)
   })
 
-  test('of a request that is still running is refused until that one is done', async () => {
+  test('of a running request is rejected until that request has finished', async () => {
     const { id } = await make.makeProject()
     const path = `/projects/${id}/members`
     const body = { email: 'grace@example.net', role: 'developer' }
@@ -259,7 +259,7 @@ describe('Idempotency-Key in time', () => {
         }
         const { id: otherId } = await make.makeProject()
         const strangers = await colleague.post(`/projects/${otherId}/members`, body, key)
-        assert.equal(strangers.status, 201, "another administrator's key is another one")
+        assert.equal(strangers.status, 201, "another administrator's key is a different key")
       },
     )
     assert.ok(first.status === 201 && !isReplayed(first), first.text)
@@ -269,7 +269,10 @@ describe('Idempotency-Key in time', () => {
   })
 })
 
-/** Forty at a time: a request that waits five seconds for a database connection is refused, and a slow machine must not get there. */
+/**
+ * Forty at a time: a request that waits five seconds for a database connection is rejected, which must not happen on
+ * a slow machine.
+ */
 async function times(count: number, send: () => Promise<Answer>): Promise<Answer[]> {
   const answers: Promise<Answer>[] = []
   const caller = async () => {
@@ -283,8 +286,8 @@ async function times(count: number, send: () => Promise<Answer>): Promise<Answer
   return Promise.all(answers)
 }
 
-describe('Idempotency-Key of many requests at once', () => {
-  test('has one effect and one audit row, and each of 1,000 has the one answer or none yet', async () => {
+describe('Idempotency-Key of concurrent requests', () => {
+  test('has one effect and one audit row, and each of 1,000 requests gets the same response or request_in_progress', async () => {
     const { id } = await make.makeProject()
     const path = `/projects/${id}/members`
     const key = newKey()
@@ -305,7 +308,7 @@ describe('Idempotency-Key of many requests at once', () => {
     assert.equal(await auditRows('members.create', mark), 1)
   })
 
-  test('reveals a secret to one of them alone', async () => {
+  test('reveals a secret to only one of them', async () => {
     const { id } = await make.makeProject()
     const path = `/projects/${id}/endpoints`
     const key = newKey()

@@ -19,7 +19,7 @@ const make = fixtures(database, admin)
 const scenarios = mutationScenarios(database, admin)
 const versioned = adminOperations.filter(isMutation).filter(honoursIfMatch)
 
-/** Something to change, where it is read, and a request that changes it. */
+/** A resource, the path to read it, and a request that changes it. */
 async function prepared(operation: Mutation) {
   const scenario = scenarios[operation.id]?.find(({ changesNothing }) => !changesNothing)
   const { path, body } = (await scenario?.prepare()) ?? assert.fail(`${operation.id} has no scenario`)
@@ -39,7 +39,7 @@ const send = (
   client.request(methodOf(operation), path, body, ifMatch === undefined ? {} : { 'if-match': ifMatch })
 
 const versionIn = (etag: string | null): number =>
-  Number(/^"(\d+)"$/.exec(etag ?? '')?.[1] ?? assert.fail(`${etag} is no ETag of ours`))
+  Number(/^"(\d+)"$/.exec(etag ?? '')?.[1] ?? assert.fail(`${etag} is not a valid ETag`))
 
 const malformed = [
   '1',
@@ -61,7 +61,7 @@ const malformed = [
 
 for (const operation of versioned) {
   describe(`If-Match on ${operation.id}`, () => {
-    test('takes the present version, also as a weak one, in a list, or any', async () => {
+    test('accepts the current version, a weak one, a list, or any version', async () => {
       for (const spell of [
         (etag: string) => etag,
         (etag: string) => `W/${etag}`,
@@ -81,7 +81,7 @@ for (const operation of versioned) {
       }
     })
 
-    test('of another version is refused, and nothing is written', async () => {
+    test('rejects another version and writes nothing', async () => {
       const request = await prepared(operation)
       const version = versionIn(request.etag)
       const rows = await watchRows(database, { except: ['control.denials'] })
@@ -102,7 +102,7 @@ for (const operation of versioned) {
       assert.ok((await send(operation, request, request.etag)).status < 300)
     })
 
-    test('that is no list of versions is refused as such, whatever it is about', async () => {
+    test('rejects a malformed value for any resource', async () => {
       const request = await prepared(operation)
       const rows = await watchRows(database)
       for (const header of malformed) {
@@ -115,7 +115,7 @@ for (const operation of versioned) {
 }
 
 describe('ETag', () => {
-  test('stays where an edit changes nothing', async () => {
+  test('stays the same if an edit changes nothing', async () => {
     for (const operation of versioned) {
       const scenario = scenarios[operation.id]?.find(({ changesNothing }) => changesNothing)
       if (!scenario) continue
@@ -126,7 +126,7 @@ describe('ETag', () => {
     }
   })
 
-  test('does not move with what the mail plane counts', async () => {
+  test("does not change with the mail side's counters", async () => {
     const project = await make.makeProject()
     const { resource } = await make.makeEndpoint(project.id)
     await database.query('update control.project_stats set bounced = 7, computed_score = 50')
@@ -140,7 +140,7 @@ describe('ETag', () => {
     assert.equal(await etagAt(`${projectPath}/endpoints/${resource.id}`), '"1"')
   })
 
-  test('is not asked for: an edit without If-Match is accepted', async () => {
+  test('is optional: an edit without If-Match is accepted', async () => {
     const { id } = await make.makeProject()
     const answers = await Promise.all(
       [admin, colleague].map((client) => client.patch(`/projects/${id}`, { name: `By ${client.userId}` })),
@@ -154,15 +154,15 @@ describe('ETag', () => {
 })
 
 /**
- * Two administrators who read the same version and write at the same moment. `bodies` are what they write in a
- * round: never what is there already. `npm run prove:races` has a thousand rounds of each.
+ * Two administrators read the same version and write at the same time. `bodies` are the changes of a round, which
+ * always differ from the current state. `npm run prove:races` runs a thousand rounds of each.
  */
 interface Race {
   rounds: number
   bodies(round: number, current: Resource): [object, object]
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the operation answers with.
+// biome-ignore lint/suspicious/noExplicitAny: any response of the operation.
 type Resource = any
 
 const moreRounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 5)
@@ -219,8 +219,8 @@ const races: Record<string, Race> = {
   'users.edit': always({ end_sessions: true, reason }),
 }
 
-describe('If-Match of two writers at once', () => {
-  test('is raced for on every operation with a version', () => {
+describe('If-Match of two concurrent writers', () => {
+  test('is tested on every operation with a version', () => {
     const racing = [...Object.keys(races), ...versioned.filter(isDelete).map(({ id }) => id)]
     assert.deepEqual(racing.sort(), versioned.map(({ id }) => id).sort())
   })
@@ -228,7 +228,7 @@ describe('If-Match of two writers at once', () => {
   for (const operation of versioned) {
     const race = races[operation.id]
     if (!race) continue
-    test(`lets exactly one through on ${operation.id}, ${race.rounds} times, and loses no update`, async () => {
+    test(`accepts exactly one on ${operation.id}, ${race.rounds} times, and loses no update`, async () => {
       const { path, item, etag: first } = await prepared(operation)
       let resource: Resource = (await admin.get(item)).body
       let etag = first
@@ -244,14 +244,14 @@ describe('If-Match of two writers at once', () => {
         etag = winner.headers.get('etag') ?? assert.fail()
       }
       const shown = await admin.get(item)
-      assert.deepEqual(shown.body, resource, 'the last to win is who is read')
+      assert.deepEqual(shown.body, resource, 'the resource has the values of the last winner')
       assert.equal(versionIn(shown.headers.get('etag')), versionIn(first) + race.rounds)
       await assertUnbroken(operation.id, resource.id, race.rounds)
     })
   }
 
   for (const operation of versioned.filter(isDelete)) {
-    test(`lets exactly one through on ${operation.id}, ${moreRounds} times`, async () => {
+    test(`accepts exactly one on ${operation.id}, ${moreRounds} times`, async () => {
       for (let round = 0; round < moreRounds; round++) {
         const request = await prepared(operation)
         const answers = await Promise.all(
@@ -267,7 +267,7 @@ function isDelete({ kind }: Mutation): boolean {
   return kind === 'delete'
 }
 
-/** Each act of the operation began where the one before it ended. */
+/** Each row starts with the state in which the previous row ended. */
 async function assertUnbroken(operation: string, id: number, acts: number): Promise<void> {
   const found = await database.query<{ before: object; after: object; addresses: Record<string, string> }>(
     `select before, after, ${addressesBeside} as addresses from control.audit
@@ -277,7 +277,7 @@ async function assertUnbroken(operation: string, id: number, acts: number): Prom
   const rows = found.map(withAuditAddresses)
   assert.equal(rows.length, acts)
   for (const [index, { before }] of rows.slice(1).entries()) {
-    // Sessions ended are counted in the row, and are no part of what the next one begins with.
+    // The row counts revoked sessions, which are not part of the next row's state.
     const previous = { ...rows[index]?.after }
     assert.deepEqual({ ...before, sessions: 0 }, { ...previous, sessions: 0 })
   }

@@ -12,12 +12,12 @@ const [ada, grace] = [await signedIn(api), await signedIn(api)]
 const { makeProject } = fixtures(database, ada)
 
 describe('two administrators', () => {
-  test('on different projects do not wait for each other, not even for the audit', async () => {
+  test('on different projects do not wait for each other, not even for the audit log', async () => {
     const [held, free] = [await makeProject(), await makeProject()]
     let isHeldDone = false
     const answer = await holdingBack(
       database,
-      // As a change of the project does: the project, then the end of its chain.
+      // Locks in the order of a project change: the project, then the end of its chain.
       `update control.projects set version = version where id = ${held.id};
        update control.audit_heads set seq = seq where chain = ${held.id}`,
       async () => {
@@ -26,10 +26,10 @@ describe('two administrators', () => {
         return edited
       },
       async () => {
-        // Few enough to be done before the database gives up Ada's wait for the lock, on a slow machine too.
+        // Few enough to finish before Ada's lock wait times out, even on a slow machine.
         for (let n = 0; n < 5; n++) {
           const edited = await grace.patch(`/projects/${free.id}`, { name: `Edited ${n}` })
-          assert.equal(edited.status, 200, 'an edit of another project did not come through')
+          assert.equal(edited.status, 200, 'an edit of another project did not succeed')
         }
         assert.equal(isHeldDone, false)
       },

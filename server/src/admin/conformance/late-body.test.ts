@@ -5,15 +5,15 @@ import { describe, type TestContext, test } from 'node:test'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
-import { untilCallerIsDoubted } from '../../testing/harness/late-body.ts'
+import { untilReauthenticationIsDue } from '../../testing/harness/late-body.ts'
 import { holdingBack } from '../../testing/harness/lock-queue.ts'
 
-/** Who may do something is looked up before the body is read, and bodies can be sent slowly. */
+/** Permissions are checked before the body is read, and a body can arrive slowly. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 
-/** The head of a request now; the body, and with it the answer, when it is called. */
+/** Sends the head of a request now; the returned function sends the body and returns the response. */
 async function sendHead(
   t: TestContext,
   method: string,
@@ -30,7 +30,7 @@ async function sendHead(
       resolve({ status: response.statusCode ?? 0, body: await text(response) }),
     )
   })
-  await untilCallerIsDoubted(t, () => sent.flushHeaders())
+  await untilReauthenticationIsDue(t, () => sent.flushHeaders())
   return (body) => {
     sent.end(JSON.stringify(body))
     return answer
@@ -48,8 +48,8 @@ const roleOf = async (id: number) =>
     )
   )[0]
 
-describe('an administrator who is one no more when the body arrives', () => {
-  test('is refused, and cannot give back to themselves what was taken', async (t) => {
+describe('an administrator who loses the role before the body arrives', () => {
+  test('is rejected, and cannot restore the lost role', async (t) => {
     const leaver = await signedIn(api)
     const finish = await sendHead(t, 'PATCH', `/users/${leaver.userId}`, leaver.headers)
     assert.equal((await admin.patch(`/users/${leaver.userId}`, out)).status, 200)
@@ -57,7 +57,7 @@ describe('an administrator who is one no more when the body arrives', () => {
     assert.deepEqual(await roleOf(leaver.userId), { role: 'user', is_active: false })
   })
 
-  test('is refused under the lock, too, when it was taken only just before', async () => {
+  test('is also rejected under the lock if the role was lost just before', async () => {
     const leaver = await signedIn(api)
     const answer = await holdingBack(
       database,
@@ -68,7 +68,7 @@ describe('an administrator who is one no more when the body arrives', () => {
     assert.equal((await roleOf(leaver.userId))?.role, 'user')
   })
 
-  test('is served as ever when nothing was taken', async (t) => {
+  test('is served normally if the role was kept', async (t) => {
     const slow = await signedIn(api)
     const finish = await sendHead(t, 'PATCH', `/users/${slow.userId}`, slow.headers)
     assert.equal((await finish({ end_sessions: true, reason: 'Lost my laptop' })).status, 200)

@@ -10,8 +10,8 @@ import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
 /**
- * Changes of what a project's mail depends on are made one after the other: each locks the project first, so that a
- * rename of a domain cannot cross an edit of its routes.
+ * Changes that affect a project's mail are serialized: each locks the project first, so renaming a domain cannot
+ * run concurrently with an edit to its routes.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -22,9 +22,9 @@ const serialised = adminOperations
   .filter(isMutation)
   .filter(({ id }) => /^(routing|api-keys|queue|messages)\./.test(id))
 
-describe('whoever holds the project', () => {
+describe('a lock on the project', () => {
   for (const operation of serialised) {
-    test(`holds back ${operation.id}`, async () => {
+    test(`blocks ${operation.id}`, async () => {
       const { path, body } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
       const [, , projectId] = path.split('/')
       const answer = await holdingBack(
@@ -36,5 +36,5 @@ describe('whoever holds the project', () => {
     })
   }
 
-  test('holds back eleven operations', () => assert.equal(serialised.length, 11))
+  test('blocks eleven operations', () => assert.equal(serialised.length, 11))
 })

@@ -14,8 +14,8 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { startProxy } from '../../testing/peers/nginx.ts'
 
 /**
- * RFC 9110 §9.3.5 gives the body of a DELETE no meaning of its own, so what stands between a caller and the API
- * might lose it; and with it the reason, without which nothing is deleted.
+ * RFC 9110 §9.3.5 defines no semantics for the body of a DELETE, so a proxy might drop it, and with it the reason,
+ * which deletions require.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -68,7 +68,7 @@ const overHttp2 =
     const length = body !== undefined && tellsLength ? { 'content-length': Buffer.byteLength(body) } : {}
     const request = session.request(
       { ':method': method, ':path': `/v1/admin${path}`, ...headersOf(body), ...length },
-      // Node.js expects no body of a DELETE either, unless it is told.
+      // Node.js does not expect a body with DELETE either, unless configured.
       { endStream: body === undefined },
     )
     if (body !== undefined) request.end(body)
@@ -87,7 +87,7 @@ const ways: Record<string, Send> = {
 
 describe('the body of a DELETE', () => {
   for (const [way, send] of Object.entries(ways)) {
-    test(`brings the reason along, sent ${way}`, async () => {
+    test(`carries the reason, sent ${way}`, async () => {
       const { resource } = await makeEndpoint(project.id)
       const path = `/projects/${project.id}/endpoints/${resource.id}`
       const reason = `Goes away, sent ${way}`
@@ -102,7 +102,7 @@ describe('the body of a DELETE', () => {
   }
 
   for (const way of ['straight to the API', 'through an HTTP/1.1 proxy', 'over HTTP/2']) {
-    test(`may be missing altogether, sent ${way}: then the reason is missing`, async () => {
+    test(`can be missing, sent ${way}: the reason is then missing`, async () => {
       const { resource } = await makeEndpoint(project.id)
       const path = `/projects/${project.id}/endpoints/${resource.id}`
 
@@ -112,8 +112,8 @@ describe('the body of a DELETE', () => {
   }
 })
 
-describe('what a proxy does to an answer', () => {
-  test('an ETag that was made weak by compression still matches', async () => {
+describe('a response changed by a proxy', () => {
+  test('still matches with an ETag that was weakened by compression', async () => {
     const throughProxy = new Client(proxy.plainUrl, token)
     const { resource } = await makeEndpoint(project.id)
     const path = `/projects/${project.id}/endpoints/${resource.id}`

@@ -10,8 +10,8 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { dump } from '../../testing/harness/dump.ts'
 
 /**
- * Requests with several faults at once: the answer is about the first of them, in one order for all operations.
- * Callers come from addresses of their own choosing, by way of a trusted proxy.
+ * Requests with several faults. The response reports the first fault, in the same order for all operations. Callers
+ * choose their addresses through a trusted proxy.
  */
 const perAddress = 20
 const perUser = 200
@@ -43,7 +43,7 @@ interface Sent {
   projectId: string | number
   endpointId: string | number
   query: string
-  /** Where it comes from. */
+  /** The caller's address. */
   address: string
   token: string | null
   headers: Record<string, string>
@@ -53,7 +53,7 @@ interface Sent {
 let addresses = 0
 const newAddress = (): string => `10.0.${Math.floor(++addresses / 250)}.${(addresses % 250) + 1}`
 
-/** Nothing is wrong with it. */
+/** A request without a fault. */
 const good = (): Sent => ({
   method: 'POST',
   projectId: project.id,
@@ -76,7 +76,7 @@ const send = ({ method, projectId, endpointId, query, address, token, headers, b
     body,
   })
 
-/** Whatever the answer, it has the headers that keep a browser from doing anything with it but reading it. */
+/** Every response has the security headers for browsers. */
 async function call(path: string, init: RequestInit, url = api.url): Promise<Answer> {
   const response = await fetch(new URL(path, url), init)
   const text = await response.text()
@@ -99,7 +99,7 @@ const show = (address: string, token: string | null = ada.token) =>
 
 const floodedAddress = '192.0.2.1'
 
-/** Afterwards there are no requests left for the address and for two users, one of whom is demoted then. */
+/** Afterwards the address and two users have no requests left, and one of the users is demoted. */
 async function exhaust(): Promise<void> {
   await Promise.all(Array.from({ length: perAddress }, () => show(floodedAddress, null)))
   for (let sent = 0; sent < perUser; sent += perAddress) {
@@ -113,7 +113,7 @@ async function exhaust(): Promise<void> {
 
 interface Fault {
   what: string
-  /** The order: what has the lower rank is answered first. */
+  /** The order of checks. The lowest rank is reported first. */
   rank: number
   status: number
   error: ErrorCode
@@ -144,7 +144,7 @@ const faults: Fault[] = [
     spoil: (sent) => ({ ...sent, token: null }),
   },
   {
-    what: 'a token that is none',
+    what: 'an invalid token',
     rank: 1,
     status: 401,
     error: 'unauthenticated',
@@ -158,7 +158,7 @@ const faults: Fault[] = [
     spoil: (sent) => ({ ...sent, token: 'pk_live_abc' }),
   },
   {
-    what: 'a caller who is no administrator, and without requests left',
+    what: 'a caller who is not an administrator and has no requests left',
     rank: 2,
     status: 403,
     error: 'admin_required',
@@ -193,7 +193,7 @@ const faults: Fault[] = [
     spoil: (sent) => ({ ...sent, body: '{"reason": ' }),
   },
   {
-    what: 'a number spelt otherwise',
+    what: 'a non-canonical number',
     rank: 4,
     status: 400,
     error: 'invalid_parameter',
@@ -207,14 +207,14 @@ const faults: Fault[] = [
     spoil: (sent) => ({ ...sent, query: '?dryrun=true' }),
   },
   {
-    what: 'an If-Match that is no version',
+    what: 'an invalid If-Match',
     rank: 4,
     status: 400,
     error: 'invalid_parameter',
     spoil: (sent) => withHeaders(sent, { 'if-match': 'latest' }),
   },
   {
-    what: 'an Idempotency-Key that is none',
+    what: 'an invalid Idempotency-Key',
     rank: 4,
     status: 400,
     error: 'invalid_parameter',
@@ -228,7 +228,7 @@ const faults: Fault[] = [
     spoil: (sent) => ({ ...sent, body: JSON.stringify({ colour: 'red' }) }),
   },
   {
-    what: 'a reason without words',
+    what: 'an empty reason',
     rank: 5,
     status: 422,
     error: 'validation_failed',
@@ -249,21 +249,21 @@ const faults: Fault[] = [
     spoil: (sent) => ({ ...sent, endpointId: otherEndpoint.id }),
   },
   {
-    what: 'a key of another request',
+    what: 'an Idempotency-Key of another request',
     rank: 7,
     status: 422,
     error: 'idempotency_key_reused',
     spoil: (sent) => withHeaders(sent, usedKey),
   },
   {
-    what: 'a version that is no more',
+    what: 'a stale version',
     rank: 8,
     status: 412,
     error: 'stale_resource',
     spoil: (sent) => withHeaders(sent, { 'if-match': '"4711"' }),
   },
   {
-    what: 'no reason where one is needed',
+    what: 'a missing reason',
     rank: 9,
     status: 422,
     error: 'reason_required',
@@ -271,17 +271,17 @@ const faults: Fault[] = [
   },
 ]
 
-/** As an act, not as a preview: that one asks neither for a reason nor for a key. */
+/** Runs the operation itself, not a preview. Previews need neither a reason nor a key. */
 const performed = (): Sent => ({ ...good(), query: '' })
 
-describe('the order of answers', () => {
-  test('every fault alone is answered as such, and without any the request is carried out', async () => {
+describe('the order of checks', () => {
+  test('each fault is reported, and a request without faults succeeds', async () => {
     await exhaust()
     for (const fault of faults) assertProblem(await send(fault.spoil(performed())), fault.status, fault.error)
     assert.equal((await send(good())).status, 200)
   })
 
-  test('of two faults, the answer is about the one that comes first', async () => {
+  test('of two faults, the response reports the first', async () => {
     const before = await dump(database)
     let pairs = 0
     for (const first of faults) {
@@ -300,7 +300,7 @@ describe('the order of answers', () => {
     )
   })
 
-  test('of every fault at once, the answer is about the first; mended one by one, the next', async () => {
+  test('of all faults together, the response reports the first, then the next after each correction', async () => {
     const ladder = faults.filter(({ rank }, index) => faults[index - 1]?.rank !== rank)
     for (const [index, { what, status, error }] of ladder.entries()) {
       const sent = ladder.slice(index).reduceRight((spoilt, fault) => fault.spoil(spoilt), performed())
@@ -310,7 +310,7 @@ describe('the order of answers', () => {
     assert.equal(ladder.length, 10)
   })
 
-  test('a version that is no more comes before a conflict, and what does not exist before both', async () => {
+  test('a stale version is reported before a conflict, and a missing resource before both', async () => {
     const members = `/projects/${project.id}/members`
     const [owner] = (await admin.get(members)).body.data
     const stale = { 'if-match': '"4711"' }

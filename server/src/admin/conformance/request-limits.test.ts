@@ -7,7 +7,7 @@ import { type Answer, Client, signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 import { watchRows } from '../../testing/harness/dump.ts'
 
-/** How often, how much and in what form an administrator may ask. */
+/** Rate limits, size limits and content types of administrative requests. */
 const perAddress = 5
 const perUser = 12
 const database = await testDatabase()
@@ -24,10 +24,10 @@ const newToken = async () => {
   return { email, token: await api.tokenOf(email) }
 }
 
-const knock = async (address: string, token: string, url = api.url): Promise<Answer> =>
+const listPlansFrom = async (address: string, token: string, url = api.url): Promise<Answer> =>
   new Client(url, token).get('/plans', { 'x-forwarded-for': address })
 
-/** The answers to so many requests, one after the other. */
+/** The responses to this many sequential requests. */
 async function times(count: number, send: () => Promise<Answer>): Promise<number[]> {
   const statuses: number[] = []
   while (statuses.length < count) statuses.push((await send()).status)
@@ -46,54 +46,61 @@ function assertLimited(answer: Answer): void {
 const { body: plan } = await admin.post('/plans', planConfiguration)
 
 describe('requests per minute', () => {
-  test('of one address are limited, whoever asks, and those of another are not', async () => {
+  test('are limited per address, regardless of the user', async () => {
     const { token } = await newToken()
-    assert.deepEqual(await times(perAddress, () => knock('192.0.2.1', token)), all(200, perAddress))
-    assertLimited(await knock('192.0.2.1', token))
-    assertLimited(await knock('192.0.2.1', 'nonsense'))
-    assert.equal((await knock('192.0.2.2', token)).status, 200)
+    assert.deepEqual(await times(perAddress, () => listPlansFrom('192.0.2.1', token)), all(200, perAddress))
+    assertLimited(await listPlansFrom('192.0.2.1', token))
+    assertLimited(await listPlansFrom('192.0.2.1', 'nonsense'))
+    assert.equal((await listPlansFrom('192.0.2.2', token)).status, 200)
   })
 
-  test('are counted also when they are refused', async () => {
+  test('include rejected requests', async () => {
     const { token } = await newToken()
-    assert.deepEqual(await times(perAddress, () => knock('192.0.2.3', 'nonsense')), all(401, perAddress))
-    assertLimited(await knock('192.0.2.3', token))
+    assert.deepEqual(
+      await times(perAddress, () => listPlansFrom('192.0.2.3', 'nonsense')),
+      all(401, perAddress),
+    )
+    assertLimited(await listPlansFrom('192.0.2.3', token))
   })
 
-  test('of one IPv6 network are those of one address', async () => {
+  test('are counted per network for IPv6', async () => {
     const { token } = await newToken()
     const neighbours = ['2001:db8:1:2::1', '2001:DB8:1:2:ffff:ffff:ffff:ffff', '2001:0db8:0001:0002::abcd:1']
     for (let sent = 0; sent < perAddress; sent++) {
-      const { status } = await knock(neighbours[sent % neighbours.length] ?? '', token)
+      const { status } = await listPlansFrom(neighbours[sent % neighbours.length] ?? '', token)
       assert.equal(status, 200)
     }
-    assertLimited(await knock('2001:db8:1:2:8000::', token))
-    assert.equal((await knock('2001:db8:1:3::1', token)).status, 200)
-    assert.equal((await knock('2001:db8:0:2::1', token)).status, 200)
+    assertLimited(await listPlansFrom('2001:db8:1:2:8000::', token))
+    assert.equal((await listPlansFrom('2001:db8:1:3::1', token)).status, 200)
+    assert.equal((await listPlansFrom('2001:db8:0:2::1', token)).status, 200)
   })
 
-  test('are not spread by an address that nobody vouches for', async () => {
+  test('cannot be spread across addresses with a forged X-Forwarded-For', async () => {
     const direct = await startApi(database, limits)
     const { token } = await newToken()
     let address = 0
-    const statuses = await times(perAddress + 1, () => knock(`198.51.100.${++address}`, token, direct.url))
+    const statuses = await times(perAddress + 1, () =>
+      listPlansFrom(`198.51.100.${++address}`, token, direct.url),
+    )
     assert.deepEqual(statuses, [...all(200, perAddress), 429])
   })
 
-  test('of one user are limited over all addresses and tokens, and nobody else is', async () => {
+  test('are limited per user across all addresses and tokens', async () => {
     const { email, token } = await newToken()
     const other = await api.tokenOf(email)
     let sent = 0
-    const statuses = await times(perUser, () => knock(`203.0.113.${++sent}`, sent % 2 ? token : other))
+    const statuses = await times(perUser, () =>
+      listPlansFrom(`203.0.113.${++sent}`, sent % 2 ? token : other),
+    )
     assert.deepEqual(statuses, all(200, perUser))
-    assertLimited(await knock('203.0.113.200', token))
-    assertLimited(await knock('203.0.113.201', other))
-    assert.equal((await knock('203.0.113.202', (await newToken()).token)).status, 200)
+    assertLimited(await listPlansFrom('203.0.113.200', token))
+    assertLimited(await listPlansFrom('203.0.113.201', other))
+    assert.equal((await listPlansFrom('203.0.113.202', (await newToken()).token)).status, 200)
   })
 
-  test('that are too many do nothing, and are counted nowhere', async () => {
+  test('above the limit have no effect and are not counted as denials', async () => {
     const { token } = await newToken()
-    await times(perAddress, () => knock('192.0.2.4', token))
+    await times(perAddress, () => listPlansFrom('192.0.2.4', token))
     const rows = await watchRows(database)
     const refused = await new Client(api.url, token).post('/plans', planConfiguration, {
       'x-forwarded-for': '192.0.2.4',
@@ -102,7 +109,7 @@ describe('requests per minute', () => {
     await rows.assertUntouched()
   })
 
-  test('are not counted at the other planes', async () => {
+  test("do not count towards other planes' limits", async () => {
     const statuses = await times(perAddress * 2, async () => {
       const { status, headers } = await fetch(`${api.url}/healthz`)
       return { status, headers, text: '', body: null }
@@ -132,21 +139,21 @@ const limitBytes = 64 * 1024
 const json = { 'content-type': 'application/json' }
 const padded = (bytes: number): string => JSON.stringify({ price: 10 }).padEnd(bytes)
 
-describe('a body', () => {
-  test('of 64 KiB is read, and of one byte more is not', async () => {
+describe('a request body', () => {
+  test('of 64 KiB is accepted, and one that is a byte larger is rejected', async () => {
     assert.equal((await raw('PATCH', `/plans/${plan.id}`, json, padded(limitBytes))).status, 200)
     const refused = await raw('PATCH', `/plans/${plan.id}`, json, padded(limitBytes + 1))
     assertProblem(refused, 413, 'body_too_large')
   })
 
-  test('that does not tell its length is read no further', async () => {
+  test('without a Content-Length is read only up to the limit', async () => {
     const inPieces = (bytes: number) => new Blob([padded(bytes)]).stream()
     assert.equal((await raw('PATCH', `/plans/${plan.id}`, json, inPieces(limitBytes))).status, 200)
     const refused = await raw('PATCH', `/plans/${plan.id}`, json, inPieces(limitBytes + 1))
     assertProblem(refused, 413, 'body_too_large')
   })
 
-  test('of another type than JSON is refused by every method', async () => {
+  test('of a type other than JSON is rejected for every method', async () => {
     const rows = await watchRows(database)
     const types = [
       'text/plain',
@@ -173,13 +180,13 @@ describe('a body', () => {
     await rows.assertUntouched()
   })
 
-  test('of JSON may name its character set', async () => {
+  test('of JSON can specify its character set', async () => {
     const type = { 'content-type': 'Application/JSON; charset=utf-8' }
     assert.equal((await raw('PATCH', `/plans/${plan.id}`, type, '{"price": 20}')).status, 200)
   })
 })
 
-test('behind https, every answer tells browsers to stay there', async () => {
+test('every response over https has Strict-Transport-Security', async () => {
   const secure = await startApi(database, { POSTERN_PUBLIC_URL: 'https://mail.example.com' })
   for (const path of ['/v1/admin/plans', '/v1/admin/nothing', '/healthz', '/nothing']) {
     const { headers } = await fetch(`${secure.url}${path}`)

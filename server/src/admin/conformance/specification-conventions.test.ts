@@ -19,7 +19,7 @@ import { isMutation, type Mutation } from '../operation.ts'
 import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
-/** The manners that all operations share: statuses, headers, strictness, versions, lists. */
+/** The conventions of all operations: statuses, headers, strictness, versions, lists. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { admin, ownProject } = await customers(api, database)
@@ -35,7 +35,7 @@ const scenarioOf = ({ id }: Mutation) => scenarios[id]?.[0] ?? assert.fail(`ther
 const send = (operation: Mutation, path: string, body: unknown): Promise<Answer> =>
   admin.request(methodOf(operation), path, body)
 
-/** Refused, and nothing was written but the note of the refusal. */
+/** Asserts that the request is rejected and nothing is written except the denial. */
 async function assertInert(
   ask: () => Promise<Answer>,
   status: number,
@@ -48,10 +48,10 @@ async function assertInert(
   return answer
 }
 
-describe('a success', () => {
+describe('a successful response', () => {
   const statuses = { create: 201, edit: 200, rotate: 200, command: 200, enqueue: 202, delete: 204 }
   for (const operation of mutations) {
-    test(`of ${operation.id} is ${statuses[operation.kind]}, with the version and the place of what it made`, async () => {
+    test(`of ${operation.id} is ${statuses[operation.kind]}, with the version and the Location`, async () => {
       const { path, body } = await scenarioOf(operation).prepare()
       const answer = await send(operation, path, { ...body, reason })
       assert.equal(answer.status, statuses[operation.kind], answer.text)
@@ -72,8 +72,8 @@ describe('a success', () => {
   }
 })
 
-describe('every answer', () => {
-  test('carries a request id, which is also in the log and in the audit row', async () => {
+describe('every response', () => {
+  test('has a request id, which is also in the log and in the audit row', async () => {
     const { id } = await makePlan()
     const answer = await admin.patch(`/plans/${id}`, { price: 20 }, { 'x-request-id': 'mine' })
     const requestId = answer.headers.get('x-request-id') ?? ''
@@ -90,7 +90,7 @@ describe('every answer', () => {
 
 describe('an unknown field', () => {
   for (const operation of mutations) {
-    test(`is refused by ${operation.id}, not dropped`, async () => {
+    test(`is rejected by ${operation.id}, not ignored`, async () => {
       const { path, body } = await scenarioOf(operation).prepare()
       for (const field of ['surprise', 'Reason', 'version', 'project_id']) {
         const ask = () => send(operation, path, { ...body, reason, [field]: 1 })
@@ -103,7 +103,7 @@ describe('an unknown field', () => {
 
 describe('an unknown query parameter', () => {
   for (const operation of mutations) {
-    test(`is refused by ${operation.id}: a mistyped dry_run never performs the act`, async () => {
+    test(`is rejected by ${operation.id}: a mistyped dry_run never performs the mutation`, async () => {
       const { path, body } = await scenarioOf(operation).prepare()
       for (const query of [
         'dryrun=true',
@@ -123,7 +123,7 @@ describe('an unknown query parameter', () => {
   }
 
   for (const operation of queries) {
-    test(`is refused by ${operation.id}`, async () => {
+    test(`is rejected by ${operation.id}`, async () => {
       const path = operation.path.replace('/admin', '').replaceAll(/:\w+/g, '1')
       for (const query of ['x=1', 'dry_run=true', 'Limit=1']) {
         assertProblem(await admin.get(`${path}?${query}`), 400, 'invalid_parameter')
@@ -178,7 +178,7 @@ describe('types', () => {
     ['users', 'end_sessions', ['true', 1, null]],
   ]
   for (const [noun, field, values] of wrong) {
-    test(`are not coerced: "${field}" of ${noun} is as it was after each wrong value`, async () => {
+    test(`are not coerced: "${field}" of ${noun} is unchanged after each wrong value`, async () => {
       const { id } = await makeProject()
       const { resource } = await makeEndpoint(id)
       const route = await makeRoute(id)
@@ -205,7 +205,7 @@ describe('types', () => {
   }
 
   for (const body of [[], [{}], 'name', 1, null, true]) {
-    test(`of a body: ${JSON.stringify(body)} is no object`, async () => {
+    test(`of a body: ${JSON.stringify(body)} is not an object`, async () => {
       const { id } = await makePlan()
       await assertInert(() => admin.patch(`/plans/${id}`, body), 422, 'validation_failed')
     })
@@ -219,9 +219,9 @@ describe('an edit that changes nothing', () => {
       .map((scenario) => ({ operation, scenario })),
   )
 
-  test('is tried on every operation that edits', () => {
-    // A domain edit is never without effect: see specification-domains.test.ts. To hold or release a queue is an edit
-    // of what has no version.
+  test('is tested on every edit operation', () => {
+    // A domain edit always has an effect: see specification-domains.test.ts. Holding or releasing a queue edits a
+    // resource without a version.
     const edits = mutations
       .filter(({ id, kind }) => (kind === 'edit' && id !== 'domains.edit') || id.startsWith('queue.'))
       .map(({ id }) => id)
@@ -229,7 +229,7 @@ describe('an edit that changes nothing', () => {
   })
 
   for (const { operation, scenario } of harmless) {
-    test(`by ${operation.id} answers 200, moves no version and writes nothing`, async () => {
+    test(`by ${operation.id} returns 200, keeps the version and writes nothing`, async () => {
       const { path, body } = await scenario.prepare()
       const shownAt = path.replace(/\/(billing|hold|release)$/, '')
       const shown = await admin.get(shownAt)
@@ -242,7 +242,7 @@ describe('an edit that changes nothing', () => {
     })
   }
 
-  test('is also one with an empty body, where every field may be left out', async () => {
+  test('is also an edit with an empty body, if every field is optional', async () => {
     const { id, plan_id } = await makeProject()
     for (const path of [`/projects/${id}`, `/plans/${plan_id}`]) {
       const rows = await watchRows(database)
@@ -253,7 +253,7 @@ describe('an edit that changes nothing', () => {
 })
 
 describe('a version', () => {
-  test('moves with the configuration, and updated_at with it', async () => {
+  test('changes with the configuration, together with updated_at', async () => {
     const { id, updated_at } = await makeProject()
     await database.query(
       `update control.projects set updated_at = updated_at - interval '1 day' where id = $1`,
@@ -268,7 +268,7 @@ describe('a version', () => {
     assert.deepEqual(etags, ['"2"', '"3"', '"4"'])
   })
 
-  test('is not moved by counters, a computed score or deliveries, and neither is updated_at', async () => {
+  test('does not change with counters, a computed score or deliveries, and neither does updated_at', async () => {
     const project = await makeProject()
     const { resource } = await makeEndpoint(project.id)
     await database.query(
@@ -291,7 +291,7 @@ describe('a version', () => {
 describe('a list', () => {
   const lists = queries.filter(({ query }) => 'limit' in query)
 
-  test('is what every collection has', () => {
+  test('exists for every collection', () => {
     const ids = lists.map(({ id }) => id)
     for (const noun of [
       'projects',
@@ -308,7 +308,7 @@ describe('a list', () => {
       assert.ok(ids.includes(`${noun}.list`))
   })
 
-  test('shows five at a time if told so, and each thing once by following its cursor', async () => {
+  test('returns each resource once in pages of five', async () => {
     const { owner, project } = await ownProject()
     const { id, plan_id } = project
     const { resource: tried } = await makeEndpoint(id)
@@ -349,14 +349,14 @@ describe('a list', () => {
     }
   })
 
-  test('shows fifty if not told', async () => {
+  test('returns fifty resources by default', async () => {
     await Promise.all(Array.from({ length: 51 }, () => makePlan()))
     const { body } = await admin.get('/plans')
     assert.equal(body.data.length, 50)
     assert.notEqual(body.next_cursor, null)
   })
 
-  test('takes no limit below 1 or above 200, and no cursor that it did not give', async () => {
+  test('rejects a limit below 1 or above 200, and an invalid cursor', async () => {
     const { id } = await makeProject()
     const { resource: tried } = await makeEndpoint(id)
     for (const { path } of lists) {

@@ -12,7 +12,7 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { startDns } from '../../testing/peers/dns.ts'
 import { startSesPeer } from '../../testing/peers/ses-peer.ts'
 
-/** The fields of a domain: exactly these, in this order, of these types, with a value and without one. */
+/** The fields of a domain: exactly these, in this order, of these types, with and without a value. */
 const database = await testDatabase()
 const peer = await startSesPeer()
 const dns = await startDns()
@@ -63,7 +63,7 @@ const assertDomain = (
 const unchecked = ['verified_at', 'last_checked_at', 'last_check_error']
 
 describe('a domain', () => {
-  test('has nothing to tell of looks and of its registration when it is new', async () => {
+  test('has no results of checks or registration when it is new', async () => {
     assertDomain(await makeDomain(projectId), unchecked, ['selector', 'registered_at'])
     const signed = await makeDomain(projectId, { mta_provider: 'service' })
     assertDomain(signed, unchecked, ['registered_at'])
@@ -71,7 +71,7 @@ describe('a domain', () => {
     assertDomain(body.data[0], unchecked, ['registered_at'])
   })
 
-  test('tells when it was registered and what a look missed', async () => {
+  test('shows when it was registered and what a check found missing', async () => {
     const { id } = await makeDomain(projectId, { mta_provider: 'service' })
     await reconcileDue(workerDeps(api.context), 100)
     await checkDue(workerDeps(api.context), 100)

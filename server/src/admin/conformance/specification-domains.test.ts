@@ -11,7 +11,7 @@ import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 import { startSesPeer } from '../../testing/peers/ses-peer.ts'
 
-/** Domain edits register replacement identities and reset verification; address routes are never left to chance. */
+/** Domain edits register replacement identities and reset verification; address routes never change implicitly. */
 const database = await testDatabase()
 const peer = await startSesPeer()
 const api = await startApi(database, peer.settings)
@@ -26,7 +26,7 @@ const newName = () => `d${++numbered}.example.net`
 const pathOf = ({ project_id, id }: { project_id: number; id: number }) =>
   `/projects/${project_id}/domains/${id}`
 
-/** As a look at the DNS would leave it. */
+/** The state after a DNS check. */
 const verify = ({ id }: { id: number }) =>
   database.query(
     `update control.domains set status = 'verified', verified_at = now(), last_checked_at = now(), failing_since = null
@@ -57,7 +57,7 @@ const routesOf = async (domainId: number): Promise<Record<number, string | null>
 }
 
 describe('domains.create', () => {
-  test('takes a name and an mta_provider and answers with the domain, which awaits verification', async () => {
+  test('accepts a name and an mta_provider and returns the domain, which is pending', async () => {
     const name = newName()
     const answer = await admin.post(`/projects/${project.id}/domains`, { name, mta_provider: 'ses' })
     assert.equal(answer.status, 201, answer.text)
@@ -70,7 +70,7 @@ describe('domains.create', () => {
     assert.deepEqual((await admin.get(pathOf(body))).body, body)
   })
 
-  test('needs "name"', async () => {
+  test('requires "name"', async () => {
     assertProblem(
       await admin.post(`/projects/${project.id}/domains`, { mta_provider: 'ses' }),
       422,
@@ -78,7 +78,7 @@ describe('domains.create', () => {
     )
   })
 
-  test('without "mta_provider" uses service where the project may, else ses', async () => {
+  test('without "mta_provider" uses service if the project is allowed to, otherwise ses', async () => {
     for (const allow_service_mta of [true, false]) {
       const { id } = await makeProject()
       if (allow_service_mta) await allowServiceMta(id)
@@ -87,7 +87,7 @@ describe('domains.create', () => {
     }
   })
 
-  test('may exceed max_domains when a reason is supplied, and not without one', async () => {
+  test('can exceed max_domains only with a reason', async () => {
     const { id } = await makeProject({ plan_id: (await makePlan({ max_domains: 1 })).id })
     const add = (extra: object = {}) =>
       admin.post(`/projects/${id}/domains`, { name: newName(), mta_provider: 'ses', ...extra })
@@ -112,7 +112,7 @@ describe('domains.edit', () => {
     'another provider': { mta_provider: 'service' },
     'both of them': { name: 'both.example.net', mta_provider: 'service' },
   })) {
-    test(`takes ${what} and answers with the domain`, async () => {
+    test(`accepts ${what} and returns the domain`, async () => {
       const domain = await makeDomain(project.id)
       const answer = await admin.patch(pathOf(domain), change)
       assert.equal(answer.status, 200, answer.text)
@@ -125,7 +125,7 @@ describe('domains.edit', () => {
     })
   }
 
-  test('with neither is refused', async () => {
+  test('rejects a body with neither', async () => {
     const domain = await makeDomain(project.id)
     for (const body of [{}, { reason }, { preserve_local_parts: true }]) {
       assertProblem(await admin.patch(pathOf(domain), body), 422, 'validation_failed')
@@ -150,20 +150,20 @@ describe('domains.edit', () => {
       assert.equal(after.identity.state, 'registering')
       const values = (records: { value: string }[]) => records.map(({ value }) => value)
       const ownership = values(after.dns_records)[0] ?? assert.fail()
-      assert.ok(!values(before.dns_records).includes(ownership), 'the ownership record is a new one')
+      assert.ok(!values(before.dns_records).includes(ownership), 'the ownership record is new')
     })
   }
 
-  test('with equal values does the same, and a preview warns of it', async () => {
+  test('does the same with unchanged values, and a preview warns about it', async () => {
     const domain = await makeDomain(project.id)
     const same = { name: domain.name, mta_provider: domain.mta_provider }
     const preview = await admin.patch(`${pathOf(domain)}?dry_run=true`, same)
-    assert.match(preview.body.warnings.join(' '), /stay the same/)
+    assert.match(preview.body.warnings.join(' '), /do not change/)
     const { body } = await admin.patch(pathOf(domain), same)
     assert.notEqual(body.identity.id, domain.identity.id)
   })
 
-  test('has the new identity registered with the provider and the old one deregistered', async () => {
+  test('registers the new identity with the provider and deregisters the old one', async () => {
     const domain = await makeDomain(project.id)
     await reconcileDue(workerDeps(api.context), 100)
     const name = newName()
@@ -181,8 +181,8 @@ describe('domains.edit', () => {
   })
 })
 
-describe('address routes of a domain that is renamed', () => {
-  test('require an explicit choice: neither is refused, and names the routes', async () => {
+describe('address routes of a renamed domain', () => {
+  test('require an explicit choice: a body without one is rejected, and the error names the routes', async () => {
     const domain = await makeDomain(project.id)
     const route = await makeRoute(domain, `info@${domain.name}`)
     const answer = await admin.patch(pathOf(domain), { name: newName(), reason })
@@ -192,7 +192,7 @@ describe('address routes of a domain that is renamed', () => {
     assert.deepEqual(await routesOf(domain.id), { [route.id]: route.address })
   })
 
-  test('keep their local parts where that is asked for', async () => {
+  test('keep their local parts if requested', async () => {
     const domain = await makeDomain(project.id)
     const info = await makeRoute(domain, `info@${domain.name}`)
     const sales = await makeRoute(domain, `sales+de@${domain.name}`)
@@ -207,7 +207,7 @@ describe('address routes of a domain that is renamed', () => {
     assert.equal(row?.related?.length, 2)
   })
 
-  test('take the replacements that are given, one for each', async () => {
+  test('get the specified replacement addresses, one for each route', async () => {
     const domain = await makeDomain(project.id)
     const info = await makeRoute(domain, `info@${domain.name}`)
     const sales = await makeRoute(domain, `sales@${domain.name}`)
@@ -223,7 +223,7 @@ describe('address routes of a domain that is renamed', () => {
     assert.deepEqual(await routesOf(domain.id), { [info.id]: `hello@${name}`, [sales.id]: `shop@${name}` })
   })
 
-  test('are refused whatever is not one address under the new name for each of them', async () => {
+  test('reject replacements other than one address under the new name for each route', async () => {
     const domain = await makeDomain(project.id)
     const info = await makeRoute(domain, `info@${domain.name}`)
     const sales = await makeRoute(domain, `sales@${domain.name}`)
@@ -260,7 +260,7 @@ describe('address routes of a domain that is renamed', () => {
     assert.deepEqual((await admin.get(pathOf(domain))).body, domain)
   })
 
-  test('do not ask for a choice where there are none, or where the name stays', async () => {
+  test('require no choice if there are none, or if the name does not change', async () => {
     const plain = await makeDomain(project.id)
     await makeRoute(plain, null)
     assert.equal((await admin.patch(pathOf(plain), { name: newName() })).status, 200)
@@ -274,7 +274,7 @@ describe('address routes of a domain that is renamed', () => {
     assert.deepEqual(await routesOf(domain.id), { [info.id]: info.address })
   })
 
-  test('follow as a catch-all by themselves', async () => {
+  test('follow automatically as a catch-all', async () => {
     const domain = await makeDomain(project.id)
     const catchAll = await makeRoute(domain, null)
     assert.equal((await admin.patch(pathOf(domain), { name: newName() })).status, 200)
@@ -283,7 +283,7 @@ describe('address routes of a domain that is renamed', () => {
 })
 
 describe('domains.delete', () => {
-  test('takes a reason, answers with nothing, and leaves nothing to find', async () => {
+  test('requires a reason, returns no body, and deletes the domain', async () => {
     const domain = await makeDomain(project.id)
     assertProblem(await admin.delete(pathOf(domain), {}), 422, 'reason_required')
     const answer = await admin.delete(pathOf(domain), { reason })
@@ -291,7 +291,7 @@ describe('domains.delete', () => {
     assertProblem(await admin.get(pathOf(domain)), 404, 'not_found')
   })
 
-  test('is refused while a route or an API key names the domain', async () => {
+  test('is rejected while a route or an API key refers to the domain', async () => {
     const domain = await makeDomain(project.id)
     const route = await makeRoute(domain, `info@${domain.name}`)
     const refused = await admin.delete(pathOf(domain), { reason })
@@ -315,7 +315,7 @@ describe('domains.delete', () => {
 })
 
 describe('domains.rotate', () => {
-  test('takes a reason and puts a new DKIM key beside the one in use', async () => {
+  test('requires a reason and adds a new DKIM key next to the current one', async () => {
     const domain = await makeDomain(project.id, { mta_provider: 'service' })
     await database.query(`update control.dkim_keys set state = 'active' where identity_id = $1`, [
       domain.identity.id,
@@ -333,7 +333,7 @@ describe('domains.rotate', () => {
   })
 })
 
-test('an endpoint that a route of the domain sends to is told apart from it', async () => {
+test('an endpoint that a route uses cannot be deleted', async () => {
   const { resource } = await makeEndpoint(project.id)
   const domain = await makeDomain(project.id)
   const answer = await admin.post(`/projects/${project.id}/routing`, {

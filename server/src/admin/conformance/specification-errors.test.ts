@@ -11,7 +11,7 @@ import { isMutation } from '../operation.ts'
 import { adminOperations } from '../routes.ts'
 import { methodOf, schemaOf } from '../schema.ts'
 
-/** Failures: how they look, and which of them are documented where. */
+/** Error responses: their format, and where each of them is documented. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -24,7 +24,7 @@ const queries = adminOperations.flatMap((operation) => (isMutation(operation) ? 
 const project = await makeProject()
 const path = `/projects/${project.id}`
 
-// A table that is gone is what no code expects. In a database of its own: the others still need theirs.
+// A missing table is an unexpected error. In a separate database, because other tests need their tables.
 const brokenDatabase = await testDatabase()
 const brokenApi = await startApi(brokenDatabase)
 const brokenAdmin = await signedIn(brokenApi)
@@ -46,8 +46,8 @@ async function fetchAnswer(below: string, init: RequestInit): Promise<Answer> {
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
 }
 
-describe('the body of a failure has exactly the fields "error" and "message"', () => {
-  test('400, for an address or a body that is not well formed', async () => {
+describe('the body of an error has exactly the fields "error" and "message"', () => {
+  test('400, for a malformed path or body', async () => {
     assertProblem(await admin.get('/projects/first'), 400, 'invalid_parameter')
     assertProblem(await sendText('{"name": '), 400, 'invalid_json')
     assertProblem(await sendText(''), 400, 'invalid_json')
@@ -65,20 +65,20 @@ describe('the body of a failure has exactly the fields "error" and "message"', (
     assertProblem(answer, 403, 'api_key_not_allowed')
   })
 
-  test('403, for a user who is no administrator', async () => {
+  test('403, for a user who is not an administrator', async () => {
     const other = await signedIn(api)
     await admin.patch(`/users/${other.userId}`, { role: 'user', reason })
     assertProblem(await other.get(path), 403, 'admin_required')
   })
 
-  test('404, for what does not exist, be it a resource, an operation or an address', async () => {
+  test('404, for a missing resource, operation or path', async () => {
     assertProblem(await admin.get('/projects/0'), 404, 'not_found')
     assertProblem(await admin.patch('/projects/0', { name: 'Nobody' }), 404, 'not_found')
     assertProblem(await admin.get('/nothing'), 404, 'not_found')
     assertProblem(await fetchAnswer('/../nothing', {}), 404, 'not_found')
   })
 
-  test('404, for what belongs to another project, in the same words as for what does not exist', async () => {
+  test("404, for another project's resource, with the same message as for a missing one", async () => {
     const other = await makeProject()
     const { id } = await makeMember(other.id)
     const foreign = await admin.get(`${path}/members/${id}`)
@@ -87,7 +87,7 @@ describe('the body of a failure has exactly the fields "error" and "message"', (
     assert.equal(foreign.text, absent.text.replace('999999', String(id)))
   })
 
-  test('409, for what is there already', async () => {
+  test('409, for a resource that already exists', async () => {
     const { email } = await makeMember(project.id)
     assertProblem(await admin.post(`${path}/members`, { email, role: 'viewer' }), 409, 'already_exists')
   })
@@ -99,7 +99,7 @@ describe('the body of a failure has exactly the fields "error" and "message"', (
     assertProblem(await admin.delete(owner, { reason }), 409, 'last_owner')
   })
 
-  test('412, for a version that is not the present one', async () => {
+  test('412, for a stale version', async () => {
     assertProblem(await admin.patch(path, { name: 'New' }, { 'if-match': '"0"' }), 412, 'stale_resource')
   })
 
@@ -111,7 +111,7 @@ describe('the body of a failure has exactly the fields "error" and "message"', (
     assertProblem(await sendText('name=New', 'text/plain'), 415, 'unsupported_media_type')
   })
 
-  test('422, for a body that breaks a rule', async () => {
+  test('422, for a body that violates a rule', async () => {
     assertProblem(await admin.post('/plans', {}), 422, 'validation_failed')
     assertProblem(await admin.patch(path, { is_locked: true }), 422, 'reason_required')
     const inactive = await admin.post('/plans', { ...planConfiguration, is_active: false })
@@ -129,7 +129,7 @@ describe('the body of a failure has exactly the fields "error" and "message"', (
     assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d?$/)
   })
 
-  test('500, for a fault of ours, whose cause is told to the log alone', async () => {
+  test('500, for an internal error, whose cause is only in the log', async () => {
     for (const answer of [
       await brokenAdmin.get('/projects'),
       await brokenAdmin.patch('/projects/1', { name: 'New' }),
@@ -142,7 +142,7 @@ describe('the body of a failure has exactly the fields "error" and "message"', (
     }
   })
 
-  test('500, also when only writing fails', async () => {
+  test('500, if only writing fails', async () => {
     await brokenDatabase.query('drop table control.audit cascade')
     const answer = await brokenAdmin.post('/plans', planConfiguration)
     assertProblem(answer, 500, 'internal_error')
@@ -165,7 +165,7 @@ const failuresOf = ({ response }: { response: object }): number[] =>
 const eight = [400, 401, 403, 404, 409, 422, 429, 500]
 const nine = [400, 401, 403, 404, 409, 412, 422, 429, 500]
 
-describe('the failures that are documented', () => {
+describe('the documented errors', () => {
   for (const operation of mutations) {
     const honoursIfMatch = !['create', 'command', 'enqueue'].includes(operation.kind)
     test(`${operation.id} has ${honoursIfMatch ? 'nine, as it honours If-Match' : 'eight'}`, async () => {
@@ -187,14 +187,14 @@ describe('the failures that are documented', () => {
   }
 
   for (const operation of queries) {
-    test(`${operation.id} has those that can happen`, () => {
+    test(`${operation.id} has those that can occur`, () => {
       const failures = failuresOf(documentedFor(operation))
       const possible = Object.keys(operation.params.properties).length > 0 ? [404] : []
       assert.deepEqual(failures, [400, 401, 403, ...possible, 429, 500])
     })
   }
 
-  test('all have one and the same body', () => {
+  test('all have the same body', () => {
     for (const operation of adminOperations) {
       const { response } = documentedFor(operation)
       for (const status of failuresOf({ response })) {

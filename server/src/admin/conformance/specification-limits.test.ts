@@ -13,7 +13,7 @@ import { isMutation } from '../operation.ts'
 import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
-/** Limits of plans, which an administrator may go past with a reason, and limits of what an identifier may be. */
+/** Plan limits, which an administrator can exceed with a reason, and limits on identifiers. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -33,10 +33,10 @@ const invite = (projectId: number, extra: object = {}) =>
 const countMembers = async (projectId: number): Promise<number> =>
   (await admin.get(`/projects/${projectId}/members?limit=200`)).body.data.length
 
-describe('the limits of a plan', () => {
+describe("a plan's limits", () => {
   const limits = ['max_domains', 'max_users', 'max_mails_per_day', 'max_mails_per_month'] as const
   for (const limit of limits) {
-    test(`${limit} is any whole number from 0 on, and nothing else`, async () => {
+    test(`${limit} accepts any non-negative integer, and nothing else`, async () => {
       const { id } = await makePlan()
       for (const value of [0, 1, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
         assert.equal((await admin.patch(`/plans/${id}`, { [limit]: value })).body[limit], value)
@@ -49,7 +49,7 @@ describe('the limits of a plan', () => {
 })
 
 describe('max_users', () => {
-  test('stops nobody below it, and records no exception', async () => {
+  test('allows a create below the limit, and records no exception', async () => {
     const project = await makeProjectFor(3)
     for (const extra of [{}, { reason }]) {
       const answer = await invite(project.id, extra)
@@ -59,7 +59,7 @@ describe('max_users', () => {
     }
   })
 
-  test('stops a create without a reason, and says that a reason allows it', async () => {
+  test('rejects a create without a reason, and says that a reason is required', async () => {
     const project = await makeProjectFor(1)
     const answer = await invite(project.id)
     assertProblem(answer, 422, 'limit_exceeded')
@@ -69,7 +69,7 @@ describe('max_users', () => {
     assert.equal(await countMembers(project.id), 1)
   })
 
-  test('is gone past with a reason, and the audit row records the limit, its value and the count', async () => {
+  test('can be exceeded with a reason, and the audit row records the limit, its value and the count', async () => {
     const project = await makeProjectFor(1)
     for (const count of [2, 3]) {
       const answer = await invite(project.id, { reason })
@@ -83,7 +83,7 @@ describe('max_users', () => {
     assert.equal(await countMembers(project.id), 3)
   })
 
-  test('stays what it was after an exception: the plan, the project and the next create know nothing of it', async () => {
+  test('stays the same after an exception: the plan, the project and the next create are not affected', async () => {
     const project = await makeProjectFor(1)
     assert.equal((await invite(project.id, { reason })).status, 201)
     assert.deepEqual((await admin.get(`/projects/${project.id}`)).body, project)
@@ -91,21 +91,21 @@ describe('max_users', () => {
     assertProblem(await invite(project.id), 422, 'limit_exceeded')
   })
 
-  test('is not gone past with a reason that says nothing', async () => {
+  test('cannot be exceeded with an empty reason', async () => {
     const project = await makeProjectFor(1)
     assertProblem(await invite(project.id, { reason: '' }), 422, 'validation_failed')
     assertProblem(await invite(project.id, { reason: ' \t ' }), 422, 'validation_failed')
     assert.equal(await countMembers(project.id), 1)
   })
 
-  test('counts members and invitations alike', async () => {
+  test('counts members and invitations', async () => {
     const project = await makeProjectFor(3)
     await makeMember(project.id)
     await makeMember(project.id, { email: (await makeUser()).email })
     assertProblem(await invite(project.id), 422, 'limit_exceeded')
   })
 
-  test('counts again once a member is gone', async () => {
+  test('allows another member after one is removed', async () => {
     const project = await makeProjectFor(2)
     const { body } = await invite(project.id)
     assertProblem(await invite(project.id), 422, 'limit_exceeded')
@@ -113,7 +113,7 @@ describe('max_users', () => {
     assert.equal((await invite(project.id)).status, 201)
   })
 
-  test("is that of the plan in force: the administrator's where there is one", async () => {
+  test('is taken from the current plan: the override, if there is one', async () => {
     const project = await makeProjectFor(1)
     const override = (id: number | null) =>
       admin.patch(`/projects/${project.id}`, { admin_plan_id: id, reason })
@@ -130,7 +130,7 @@ describe('max_users', () => {
     assert.equal((await auditRowOf(database, answer))?.limit_exception?.value, 1)
   })
 
-  test('leaves whoever is there already alone when it is lowered', async () => {
+  test('does not affect existing members if it is lowered', async () => {
     const project = await makeProjectFor(2)
     const { body } = await invite(project.id)
     assert.equal((await admin.patch(`/plans/${project.plan_id}`, { max_users: 0 })).status, 200)
@@ -141,7 +141,7 @@ describe('max_users', () => {
 })
 
 describe('other creates', () => {
-  test('know no limit, so they need no reason', async () => {
+  test('have no limit, so they need no reason', async () => {
     const project = await makeProject({
       plan_id: (await makePlan({ max_domains: 0, max_users: 0, max_mails_per_day: 0 })).id,
       reason: 'The owner is one more than the plan allows',
@@ -212,7 +212,7 @@ describe('an identifier in a path', () => {
   ]
   const parameters = adminOperations.flatMap((operation) =>
     Object.keys(operation.params.properties)
-      // An address is text of any spelling.
+      // An address can be any text.
       .filter((parameter) => parameter !== 'address')
       .map((parameter) => ({ operation, parameter })),
   )
@@ -224,12 +224,12 @@ describe('an identifier in a path', () => {
       isMutation(operation) ? { ...operation.example, reason } : undefined,
     )
 
-  /** With this id in every place; a message has a UUID of its own kind. */
+  /** Uses this id in every position of the path. Messages have UUIDs. */
   const addressOf = (path: string, id: string): string =>
     path.replace('/messages/:id', `/messages/${neverSent}`).replaceAll(/:\w+/g, id)
 
   for (const { operation, parameter } of parameters) {
-    test(`${operation.id} takes no hostile "${parameter}"`, async () => {
+    test(`${operation.id} rejects a hostile "${parameter}"`, async () => {
       const addresses = hostile.map((spelling) =>
         addressOf(
           operation.path.replace(`:${parameter}`, () => spelling),
@@ -244,7 +244,7 @@ describe('an identifier in a path', () => {
     })
   }
 
-  test('is any whole number from 0 to 2^53−1, but for a message', async () => {
+  test('is any integer from 0 to 2^53−1, except for a message', async () => {
     for (const { operation } of parameters) {
       for (const id of ['0', String(Number.MAX_SAFE_INTEGER)]) {
         assertProblem(await ask(operation, addressOf(operation.path, id)), 404, 'not_found')

@@ -8,7 +8,10 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** What each operation takes, does and gives back. The fields of resources: specification-resources.test.ts. */
+/**
+ * The parameters, effects and responses of each operation. The fields of resources are tested in
+ * specification-resources.test.ts.
+ */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -18,7 +21,7 @@ const project = await makeProject()
 const pathOf = ({ project_id, id }: { project_id: number; id: number }) =>
   `/projects/${project_id}/endpoints/${id}`
 
-/** The stored secret as the vault opens it. */
+/** The stored secret, decrypted with the vault. */
 async function storedSecret(id: number): Promise<string> {
   const [row] = await database.query<{ encrypted_secret: Buffer }>(
     'select encrypted_secret from control.endpoints where id = $1',
@@ -30,19 +33,19 @@ async function storedSecret(id: number): Promise<string> {
 }
 
 describe('endpoints.delete', () => {
-  test('takes the reason in its body and answers with an empty one, without any word about its content', async () => {
+  test('accepts the reason in its body and returns an empty one without content headers', async () => {
     const { resource } = await makeEndpoint(project.id)
 
     const answer = await admin.delete(pathOf(resource), { reason })
 
     assert.deepEqual([answer.status, answer.text], [204, ''])
-    // RFC 9110 §8.6 and RFC 9112 §6.1: a 204 has neither a length nor a transfer coding.
+    // RFC 9110 §8.6 and RFC 9112 §6.1: a 204 has neither a Content-Length nor a transfer coding.
     for (const name of ['content-length', 'content-type', 'transfer-encoding', 'etag', 'location']) {
       assert.equal(answer.headers.get(name), null, name)
     }
   })
 
-  test('leaves nothing to find, and nothing to delete again', async () => {
+  test('deletes the endpoint, and returns 404 the second time', async () => {
     const { resource } = await makeEndpoint(project.id)
     assert.equal((await admin.delete(pathOf(resource), { reason })).status, 204)
     assertProblem(await admin.get(pathOf(resource)), 404, 'not_found')
@@ -56,7 +59,7 @@ describe('endpoints.delete', () => {
     assert.equal((await admin.get(pathOf(resource))).status, 200)
   })
 
-  test('is refused while a route points at the endpoint', async () => {
+  test('is rejected while a route refers to the endpoint', async () => {
     const { resource } = await makeEndpoint(project.id)
     const route = await makeRouteTo(project.id, resource.id)
     const answer = await admin.delete(pathOf(resource), { reason })
@@ -73,7 +76,7 @@ describe('endpoints.edit', () => {
     is_active: false,
   }
 
-  test('takes the complete configuration and answers with the endpoint', async () => {
+  test('accepts the complete configuration and returns the endpoint', async () => {
     const { resource } = await makeEndpoint(project.id)
     const answer = await admin.patch(pathOf(resource), complete)
     assert.equal(answer.status, 200)
@@ -83,7 +86,7 @@ describe('endpoints.edit', () => {
   })
 
   for (const field of ['name', 'url', 'events', 'is_active']) {
-    test(`is refused without "${field}", and changes nothing`, async () => {
+    test(`is rejected without "${field}", and changes nothing`, async () => {
       const { resource } = await makeEndpoint(project.id)
       const { [field]: _, ...partial } = complete as Record<string, unknown>
       const answer = await admin.patch(pathOf(resource), { ...partial, reason })
@@ -93,7 +96,7 @@ describe('endpoints.edit', () => {
     })
   }
 
-  test('names everything that is missing', async () => {
+  test('names every missing field', async () => {
     const { resource } = await makeEndpoint(project.id)
     const answer = await admin.patch(pathOf(resource), { name: 'Renamed' })
     assertProblem(answer, 422, 'incomplete_configuration')
@@ -102,7 +105,7 @@ describe('endpoints.edit', () => {
 })
 
 describe('endpoints.rotate', () => {
-  test('takes a reason and answers with the endpoint and its new secret', async () => {
+  test('requires a reason and returns the endpoint and its new secret', async () => {
     const { resource, secret } = await makeEndpoint(project.id)
     const answer = await admin.post(`${pathOf(resource)}/rotate`, { reason })
 
@@ -114,21 +117,21 @@ describe('endpoints.rotate', () => {
     assert.deepEqual((await admin.get(pathOf(resource))).body, answer.body.resource)
   })
 
-  test('is refused without a reason, and the secret stays', async () => {
+  test('is rejected without a reason, and the secret does not change', async () => {
     const { resource, secret } = await makeEndpoint(project.id)
     assertProblem(await admin.post(`${pathOf(resource)}/rotate`, {}), 422, 'reason_required')
     assertProblem(await admin.post(`${pathOf(resource)}/rotate`), 422, 'reason_required')
     assert.equal(await storedSecret(resource.id), secret)
   })
 
-  test('invalidates the previous secret: what signs is the new one alone', async () => {
+  test('invalidates the previous secret: only the new one is used for signing', async () => {
     const { resource, secret } = await makeEndpoint(project.id)
     assert.equal(await storedSecret(resource.id), secret)
     const { body } = await admin.post(`${pathOf(resource)}/rotate`, { reason })
     assert.equal(await storedSecret(resource.id), body.secret)
   })
 
-  test('tells the secret this once: no other answer, no audit row and no log line holds it', async () => {
+  test('returns the secret once: no other response, audit row or log line contains it', async () => {
     const created = await makeEndpoint(project.id)
     const path = pathOf(created.resource)
     const key = { 'idempotency-key': 'rotation-1' }
@@ -157,7 +160,7 @@ describe('endpoints.rotate', () => {
 })
 
 describe('endpoints.create', () => {
-  test('makes an endpoint and answers with it and its secret', async () => {
+  test('creates an endpoint and returns it with its secret', async () => {
     const answer = await admin.post(`/projects/${project.id}/endpoints`, endpointConfiguration)
     const { resource, secret } = answer.body
     assert.equal(answer.status, 201)
@@ -170,7 +173,7 @@ describe('endpoints.create', () => {
 })
 
 describe('projects.edit', () => {
-  test('takes any of its fields and answers with the project', async () => {
+  test('accepts any of its fields and returns the project', async () => {
     const before = await makeProject()
     const plan = await makePlan()
     const body = {
@@ -195,7 +198,7 @@ describe('projects.edit', () => {
     bounced: 0,
     created_at: '2026-11-14T09:30:00.000Z',
   })) {
-    test(`does not take "${field}", which is not an administrator's to set`, async () => {
+    test(`rejects "${field}", which administrators cannot set`, async () => {
       assertProblem(
         await admin.patch(`/projects/${project.id}`, { [field]: value, reason }),
         422,
@@ -206,7 +209,7 @@ describe('projects.edit', () => {
 })
 
 describe('members.create', () => {
-  test('takes an address and a role and answers with the member', async () => {
+  test('accepts an address and a role and returns the member', async () => {
     const body = { email: 'grace@example.net', role: 'developer' }
     const answer = await admin.post(`/projects/${project.id}/members`, body)
     assert.equal(answer.status, 201)
@@ -217,7 +220,7 @@ describe('members.create', () => {
 })
 
 describe('members.edit and members.delete', () => {
-  test('change the role, and take the member out with a reason', async () => {
+  test('change the role, and remove the member with a reason', async () => {
     const member = await makeMember(project.id)
     const path = `/projects/${project.id}/members/${member.id}`
     const edited = await admin.patch(path, { role: 'viewer' })
@@ -229,7 +232,7 @@ describe('members.edit and members.delete', () => {
 })
 
 describe('plans.create and plans.edit', () => {
-  test('take the plan as a whole, then any of its fields, and answer with it', async () => {
+  test('accept the complete plan, then any of its fields, and return it', async () => {
     const created = await admin.post('/plans', planConfiguration)
     assert.equal(created.status, 201)
     assert.deepEqual({ ...created.body, ...planConfiguration }, created.body)
@@ -257,7 +260,7 @@ describe('projects.set-billing', () => {
     billing_product_id: 'prod_1',
   }
 
-  test('takes all three fields and answers with the project', async () => {
+  test('requires all three fields and returns the project', async () => {
     const before = await makeProject()
     const answer = await admin.put(`/projects/${before.id}/billing`, billing)
     assert.equal(answer.status, 200)
@@ -265,7 +268,7 @@ describe('projects.set-billing', () => {
   })
 
   for (const field of Object.keys(billing)) {
-    test(`is refused without "${field}", and changes nothing`, async () => {
+    test(`is rejected without "${field}", and changes nothing`, async () => {
       const before = await makeProject()
       const { [field]: _, ...partial } = billing as Record<string, unknown>
       const answer = await admin.put(`/projects/${before.id}/billing`, partial)
@@ -277,7 +280,7 @@ describe('projects.set-billing', () => {
 })
 
 describe('users.edit', () => {
-  test('takes role, activity and the end of sessions, with a reason, and answers with the user', async () => {
+  test('accepts the role, the active flag and the revocation of sessions, with a reason, and returns the user', async () => {
     const { id } = await makeUser()
     const before = await admin.get(`/users/${id}`)
     const body = { role: 'admin', is_active: false, end_sessions: true }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { expectedAdminOperations } from '../../testing/expectations/admin-operations.ts'
 import { auditRowOf } from '../../testing/expectations/audit-row.ts'
 import { mutationScenarios, reason } from '../../testing/expectations/mutations.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
@@ -14,11 +15,11 @@ import { startApi } from '../../testing/harness/api.ts'
 import { type Answer, signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 import { watchRows } from '../../testing/harness/dump.ts'
-import { isMutation } from '../operation.ts'
+import { isMutation, type Mutation } from '../operation.ts'
 import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
-/** The audit reason: where it must be given, where it need not, what it may be, and that it is kept. */
+/** The audit reason: where it is required, where it is optional, its format, and that it is stored. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -48,10 +49,9 @@ async function assertDone(answer: Answer, kept: string | null): Promise<void> {
 }
 
 describe('a reason is required', () => {
-  const always = ['queue.hold', 'queue.release', 'messages.cancel', 'suppressions.delete']
-  for (const operation of mutations.filter(
-    ({ id, kind }) => kind === 'delete' || kind === 'rotate' || always.includes(id),
-  )) {
+  const isAlwaysRequired = ({ id }: Mutation) => expectedAdminOperations[id]?.reason === 'always'
+  // users.edit needs a body as well; its test follows.
+  for (const operation of mutations.filter(isAlwaysRequired).filter(({ id }) => id !== 'users.edit')) {
     test(`by ${operation.id}`, async () => {
       const { path } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
       await assertReasonRequired(() => admin.request(methodOf(operation), path, {}))
@@ -68,7 +68,7 @@ describe('a reason is required', () => {
     }
   })
 
-  /** Each step is a change of the one before. */
+  /** Each step changes the result of the previous one. */
   const steps: Record<string, [what: string, value: unknown][]> = {
     is_locked: [
       ['locking', true],
@@ -79,13 +79,13 @@ describe('a reason is required', () => {
       ['raising the score', 88],
     ],
     admin_plan_id: [
-      ['setting a plan over the billed one', plans[0]],
-      ['changing that plan', plans[1]],
+      ['overriding the billed plan', plans[0]],
+      ['changing the plan override', plans[1]],
       ['clearing it', null],
     ],
     admin_subscription_status: [
-      ['setting a status over the billed one', 'active'],
-      ['changing that status', 'canceled'],
+      ['overriding the subscription status', 'active'],
+      ['changing the status override', 'canceled'],
       ['clearing it', null],
     ],
     allow_service_mta: [
@@ -110,7 +110,7 @@ describe('a reason is required', () => {
     })
   }
 
-  test('by projects.edit for the fields that change, and those alone are named', async () => {
+  test('by projects.edit for the fields that change, and only those are named', async () => {
     const path = `/projects/${(await makeProject()).id}`
     const body = { name: 'Renamed', is_locked: true, allow_service_mta: false, reputation_score: 7 }
     const { body: problem } = await assertReasonRequired(() => admin.patch(path, body))
@@ -122,12 +122,12 @@ describe('a reason is required', () => {
 describe('a reason is not required', () => {
   const optional: Record<string, () => Promise<[method: string, path: string, body: Body]>> = {
     'to rename a project': async () => ['PATCH', `/projects/${(await makeProject()).id}`, { name: 'New' }],
-    'to put a project on another plan': async () => [
+    'to assign another plan to a project': async () => [
       'PATCH',
       `/projects/${(await makeProject()).id}`,
       { plan_id: (await makePlan()).id },
     ],
-    'to rename a project whose lock and overrides are sent along unchanged': async () => {
+    'to rename a project with unchanged lock and overrides in the body': async () => {
       const { id, user_id, is_locked, reputation_score, ...rest } = await makeProject()
       const { admin_plan_id, admin_subscription_status, allow_service_mta } = rest
       const overrides = { admin_plan_id, admin_subscription_status, allow_service_mta }
@@ -212,7 +212,7 @@ describe('a reason is not required', () => {
   }
 
   for (const [what, prepare] of Object.entries(optional)) {
-    test(`${what}, but is kept when it is given`, async () => {
+    test(`${what}, but is recorded if provided`, async () => {
       const [method, path, body] = await prepare()
       await assertDone(await admin.request(method, path, body), null)
       const [, other, again] = await prepare()
@@ -220,7 +220,7 @@ describe('a reason is not required', () => {
     })
   }
 
-  test('for a field of a project that is sent along unchanged after it was changed', async () => {
+  test('for an unchanged field of a project that was changed before', async () => {
     const path = `/projects/${(await makeProject()).id}`
     await admin.patch(path, { is_locked: true, admin_subscription_status: 'paused', reason })
     const body = { is_locked: true, admin_subscription_status: 'paused' }
@@ -236,8 +236,8 @@ describe('the text of a reason', () => {
     'one character': ['x', 'x'],
     '500 characters': ['x'.repeat(500), 'x'.repeat(500)],
     '500 characters beyond the basic plane': ['😀'.repeat(500), '😀'.repeat(500)],
-    '500 characters between blanks, which are cut off': [`  ${'x'.repeat(500)}  `, 'x'.repeat(500)],
-    'a line with a break at its end, which is cut off': ['Asked for\r\n', 'Asked for'],
+    '500 characters between spaces, which are trimmed': [`  ${'x'.repeat(500)}  `, 'x'.repeat(500)],
+    'a line with a trailing line break, which is trimmed': ['Asked for\r\n', 'Asked for'],
     'blanks inside': ['Asked  for', 'Asked  for'],
     'any language and quotation mark': [`Käufer „Ünal" — 顧客's <b>`, `Käufer „Ünal" — 顧客's <b>`],
   }
@@ -274,7 +274,7 @@ describe('the text of a reason', () => {
     })
   }
 
-  test('is checked also where none is required', async () => {
+  test('is also validated where it is optional', async () => {
     const { id } = await makePlan()
     assertProblem(await admin.patch(`/plans/${id}`, { price: 1, reason: '' }), 422, 'validation_failed')
     assert.equal((await admin.get(`/plans/${id}`)).body.price, planConfiguration.price)

@@ -12,7 +12,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** The fields of each resource: exactly these, in this order, of these types, with a value and without one. */
+/** The fields of each resource: exactly these, in this order, of these types, with and without a value. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -134,7 +134,7 @@ const emptiable = [
   'admin_subscription_status',
 ]
 
-/** A project with a value in every field that may be without one, and counters beyond 32 bits. */
+/** A project with a value in every nullable field, and counters that exceed 32 bits. */
 async function makeFullProject() {
   const { id } = await makeProject()
   await database.query(
@@ -160,7 +160,7 @@ async function makeFullProject() {
 }
 
 describe('a project', () => {
-  test('has exactly eighteen fields, in their order, all with a value where there is one', async () => {
+  test('has exactly eighteen fields in a fixed order, here all with a value', async () => {
     const { answer, administratorsPlan } = await makeFullProject()
     assertShape(answer.body, project)
     assert.equal(Object.keys(answer.body).length, 18)
@@ -188,7 +188,7 @@ describe('a project', () => {
     )
   })
 
-  test('has the same eighteen fields when five of them are empty, which is null', async () => {
+  test('has the same eighteen fields with five of them null', async () => {
     const { id } = await makeProject()
     const answer = await admin.patch(`/projects/${id}`, { name: 'Plain' })
     assertShape(answer.body, project, emptiable)
@@ -198,7 +198,7 @@ describe('a project', () => {
     assert.deepEqual([is_locked, allow_service_mta], [false, false])
   })
 
-  test('can be emptied again, field by field', async () => {
+  test('can be cleared again, field by field', async () => {
     const { answer } = await makeFullProject()
     const path = `/projects/${answer.body.id}`
     await admin.patch(path, { admin_plan_id: null, admin_subscription_status: null, reason })
@@ -210,7 +210,7 @@ describe('a project', () => {
     assertShape(emptied.body, project, emptiable)
   })
 
-  test('is the same in every answer that holds it', async () => {
+  test('is the same in every response', async () => {
     const { answer } = await makeFullProject()
     const { id, name, user_id, plan_id } = answer.body
     const path = `/projects/${id}`
@@ -223,7 +223,7 @@ describe('a project', () => {
     assert.deepEqual((await admin.get(`/projects/${created.body.id}`)).text, created.text)
   })
 
-  test('nests the plan in force, which reads as it does alone', async () => {
+  test('contains the current plan, as plans.show returns it', async () => {
     const before = await makeProject()
     assert.deepEqual(before.plan, (await admin.get(`/plans/${before.plan_id}`)).body)
 
@@ -241,7 +241,7 @@ describe('a project', () => {
 describe('a plan', () => {
   const most = Number.MAX_SAFE_INTEGER
 
-  test('has exactly thirteen fields, in their order, all with a value', async () => {
+  test('has exactly thirteen fields in a fixed order, here all with a value', async () => {
     const full = {
       ...planConfiguration,
       ...{ max_domains: most, max_users: most, max_mails_per_day: most, max_mails_per_month: most },
@@ -256,7 +256,7 @@ describe('a plan', () => {
     assert.deepEqual((await makeProject({ plan_id: id })).plan, created.body)
   })
 
-  test('may be empty: no product, no words, nothing allowed, no price, not on offer', async () => {
+  test('can be empty: no product, no description, limits of 0, no price, inactive', async () => {
     const bare = {
       ...planConfiguration,
       ...{ max_domains: 0, max_users: 0, max_mails_per_day: 0, max_mails_per_month: 0 },
@@ -281,7 +281,7 @@ describe('a plan', () => {
   })
 
   for (const price of [0, 0.01, 0.07, 1.1, 19.99, 149.5, 1000]) {
-    test(`costs ${price} as a number, alone and in a project`, async () => {
+    test(`returns the price ${price} as a number, including in a project`, async () => {
       const { id } = await makePlan({ price })
       assert.match((await admin.get(`/plans/${id}`)).text, new RegExp(`"price":${price}[,}]`))
       assert.equal((await makeProject({ plan_id: id })).plan.price, price)
@@ -297,7 +297,7 @@ describe('a timestamp', () => {
     '2024-02-28 20:00:00.5-05': '2024-02-29T01:00:00.500Z',
   }
   for (const [stored, shown] of Object.entries(spellings)) {
-    test(`reads ${shown} for ${stored}: UTC with milliseconds, in a project and in its plan`, async () => {
+    test(`is ${shown} for ${stored}: UTC with milliseconds, in a project and in its plan`, async () => {
       const { id, plan_id } = await makeProject()
       const set = 'set created_at = $1, updated_at = $1 where id = $2'
       await database.query(`update control.projects ${set}`, [stored, id])
@@ -313,13 +313,13 @@ describe('a timestamp', () => {
 })
 
 describe('an endpoint', () => {
-  test('has these fields, empty where nothing has happened yet', async () => {
+  test('has these fields, with null for events that have not happened yet', async () => {
     const { resource } = await makeEndpoint((await makeProject()).id)
     assertShape(resource, endpoint, ['disabled_reason', 'secret_rotated_at', 'last_success_at'])
     assert.equal(resource.consecutive_failures, 0)
   })
 
-  test('has the same fields when all are filled', async () => {
+  test('has the same fields with a value in each', async () => {
     const { resource } = await makeEndpoint((await makeProject()).id)
     const { id, project_id } = resource
     const path = `/projects/${project_id}/endpoints/${id}`
@@ -348,7 +348,7 @@ describe('an endpoint', () => {
 })
 
 describe('a route', () => {
-  test('has these fields, empty where they do not apply, in every answer', async () => {
+  test('has these fields, with null where they do not apply, in every response', async () => {
     const { id: projectId } = await makeProject()
     const domain = await makeDomain(projectId)
     const { resource: hook } = await makeEndpoint(projectId)
@@ -375,12 +375,12 @@ describe('a route', () => {
 })
 
 describe('an API key', () => {
-  test('has these fields, empty where nothing is set and nothing has happened yet', async () => {
+  test('has these fields, with null for unset values', async () => {
     const { resource } = await makeApiKey((await makeProject()).id, { allowed_ips: [] })
     assertShape(resource, apiKey, ['domain_id', 'expires_at', 'last_used_at'])
   })
 
-  test('has the same fields when all are filled, in every answer', async () => {
+  test('has the same fields with a value in each, in every response', async () => {
     const { id: projectId } = await makeProject()
     const filled = { domain_id: (await makeDomain(projectId)).id, expires_at: '2099-01-01T00:00:00.000Z' }
     const { resource } = await makeApiKey(projectId, filled)
@@ -402,12 +402,12 @@ describe('an API key', () => {
 })
 
 describe('a member', () => {
-  test('has these fields, empty as long as the person has only been invited', async () => {
+  test('has these fields, with null until the invitation is accepted', async () => {
     const { id: projectId } = await makeProject()
     assertShape(await makeMember(projectId), member, ['user_id', 'name', 'joined_at'])
   })
 
-  test('has the same fields when all are filled, in every answer', async () => {
+  test('has the same fields with a value in each, in every response', async () => {
     const { id: projectId } = await makeProject()
     const joined = await makeMember(projectId, { email: (await makeUser()).email })
     assertShape(joined, member)
@@ -421,7 +421,7 @@ describe('a member', () => {
 })
 
 describe('a user', () => {
-  test('has these fields and no credentials, in every answer', async () => {
+  test('has these fields and no credentials, in every response', async () => {
     const { id } = await makeUser()
     const shown = await admin.get(`/users/${id}`)
     assertShape(shown.body, user)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { apiKeyScopes } from '../../core/control/api-keys/scopes.ts'
+import { expectedAdminOperations } from '../../testing/expectations/admin-operations.ts'
 import { mutationScenarios, reason } from '../../testing/expectations/mutations.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { neededQuery } from '../../testing/expectations/queries.ts'
@@ -14,8 +15,8 @@ import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
 /**
- * The administrative interface held to its word, sentence by sentence and through HTTP: here, who may call and
- * where the operations are. The other parts are beside this file, as `specification-….test.ts`.
+ * The specification of the administrative interface, tested sentence by sentence over HTTP. This file: access and
+ * paths. The other parts are the files `specification-….test.ts`.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -38,7 +39,7 @@ const idOf: Record<string, number | string> = {
   users: project.user_id,
 }
 
-/** Every operation with an address that exists and a body that it accepts. */
+/** Every operation with an existing path and a valid body. */
 const calls = await Promise.all(
   adminOperations.map(async (operation) => {
     const [noun = ''] = operation.id.split('.')
@@ -73,7 +74,7 @@ const withAuthorization = async (
 const countAuditRows = async () =>
   (await database.query<{ count: string }>('select count(*) from control.audit'))[0]?.count
 
-/** Nothing was done either. */
+/** Asserts that every request is rejected, and that nothing was changed. */
 async function assertAllRefused(
   authorization: string | undefined,
   status: number,
@@ -84,16 +85,16 @@ async function assertAllRefused(
   assert.equal(await countAuditRows(), before)
 }
 
-describe('who may call an administrative operation', () => {
-  test('nobody without the access token of a user', async () => {
+describe('access to administrative operations', () => {
+  test("is denied without a user's access token", async () => {
     await assertAllRefused(undefined, 401, 'unauthenticated')
     const answer = await withAuthorization(undefined, { method: 'GET', path: '/projects' })
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
   })
 
-  test('an administrator, with the token in the header Authorization as Bearer', async () => {
+  test('is granted to an administrator with a bearer token in the Authorization header', async () => {
     for (const call of calls.filter(({ method }) => method === 'GET')) {
-      // What does not exist is for the administrator to know.
+      // Only the administrator learns that a resource does not exist.
       assert.ok([200, 404].includes((await withAuthorization(`Bearer ${token}`, call)).status), call.id)
     }
     const here = { method: 'GET', path: `/projects/${project.id}` }
@@ -113,7 +114,7 @@ describe('who may call an administrative operation', () => {
     )
   })
 
-  test('nobody whose user lacks the admin role, from the moment it is lost to the moment it is back', async () => {
+  test('is denied as long as the user lacks the admin role', async () => {
     const other = await signedIn(api)
     const drawn = `Bearer ${await api.tokenOf(other.email)}`
     const set = (role: string) => admin.patch(`/users/${other.userId}`, { role, reason })
@@ -124,7 +125,7 @@ describe('who may call an administrative operation', () => {
     assert.equal((await withAuthorization(drawn, { method: 'GET', path: '/projects' })).status, 200)
   })
 
-  test("no project's API key, not even a living one with every scope", async () => {
+  test('is denied to API keys, even to a valid one with every scope', async () => {
     for (const mode of ['live', 'test'] as const) {
       const { secret } = await makeApiKey(project.id, { mode, scopes: [...apiKeyScopes], allowed_ips: [] })
       await assertAllRefused(`Bearer ${secret}`, 403, 'api_key_not_allowed')
@@ -133,77 +134,16 @@ describe('who may call an administrative operation', () => {
   })
 })
 
-describe('the addresses', () => {
-  const places = {
-    'endpoints.delete': 'DELETE /admin/projects/:project_id/endpoints/:id',
-    'endpoints.edit': 'PATCH /admin/projects/:project_id/endpoints/:id',
-    'endpoints.rotate': 'POST /admin/projects/:project_id/endpoints/:id/rotate',
-    'endpoints.create': 'POST /admin/projects/:project_id/endpoints',
-    'endpoints.show': 'GET /admin/projects/:project_id/endpoints/:id',
-    'endpoints.list': 'GET /admin/projects/:project_id/endpoints',
-    'domains.create': 'POST /admin/projects/:project_id/domains',
-    'domains.edit': 'PATCH /admin/projects/:project_id/domains/:id',
-    'domains.delete': 'DELETE /admin/projects/:project_id/domains/:id',
-    'domains.rotate': 'POST /admin/projects/:project_id/domains/:id/rotate',
-    'domains.verify': 'POST /admin/projects/:project_id/domains/:id/verify',
-    'domains.show': 'GET /admin/projects/:project_id/domains/:id',
-    'domains.list': 'GET /admin/projects/:project_id/domains',
-    'routing.delete': 'DELETE /admin/projects/:project_id/routing/:id',
-    'routing.edit': 'PATCH /admin/projects/:project_id/routing/:id',
-    'routing.create': 'POST /admin/projects/:project_id/routing',
-    'routing.request-confirmation': 'POST /admin/projects/:project_id/routing/:id/request-confirmation',
-    'routing.show': 'GET /admin/projects/:project_id/routing/:id',
-    'routing.list': 'GET /admin/projects/:project_id/routing',
-    'routing.match': 'GET /admin/projects/:project_id/routing/match',
-    'api-keys.delete': 'DELETE /admin/projects/:project_id/api-keys/:id',
-    'api-keys.edit': 'PATCH /admin/projects/:project_id/api-keys/:id',
-    'api-keys.rotate': 'POST /admin/projects/:project_id/api-keys/:id/rotate',
-    'api-keys.create': 'POST /admin/projects/:project_id/api-keys',
-    'api-keys.show': 'GET /admin/projects/:project_id/api-keys/:id',
-    'api-keys.list': 'GET /admin/projects/:project_id/api-keys',
-    'projects.edit': 'PATCH /admin/projects/:project_id',
-    'projects.create': 'POST /admin/projects',
-    'projects.set-billing': 'PUT /admin/projects/:project_id/billing',
-    'projects.show': 'GET /admin/projects/:project_id',
-    'projects.list': 'GET /admin/projects',
-    'members.create': 'POST /admin/projects/:project_id/members',
-    'members.edit': 'PATCH /admin/projects/:project_id/members/:id',
-    'members.delete': 'DELETE /admin/projects/:project_id/members/:id',
-    'members.show': 'GET /admin/projects/:project_id/members/:id',
-    'members.list': 'GET /admin/projects/:project_id/members',
-    'activity.list': 'GET /admin/projects/:project_id/activity',
-    'messages.list': 'GET /admin/projects/:project_id/messages',
-    'messages.show': 'GET /admin/projects/:project_id/messages/:id',
-    'messages.events': 'GET /admin/projects/:project_id/messages/:id/events',
-    'messages.cancel': 'POST /admin/projects/:project_id/messages/:id/cancel',
-    'suppressions.list': 'GET /admin/projects/:project_id/suppressions',
-    'suppressions.delete': 'DELETE /admin/projects/:project_id/suppressions/:address',
-    'usage.show': 'GET /admin/projects/:project_id/usage',
-    'queue.show': 'GET /admin/projects/:project_id/queue',
-    'queue.hold': 'POST /admin/projects/:project_id/queue/hold',
-    'queue.release': 'POST /admin/projects/:project_id/queue/release',
-    'plans.edit': 'PATCH /admin/plans/:id',
-    'plans.create': 'POST /admin/plans',
-    'plans.show': 'GET /admin/plans/:id',
-    'plans.list': 'GET /admin/plans',
-    'audit.list': 'GET /admin/audit',
-    'audit.show': 'GET /admin/audit/:id',
-    'audit.export': 'GET /admin/audit/export',
-    'audit.verify': 'GET /admin/audit/verify',
-    'denials.list': 'GET /admin/denials',
-    'users.edit': 'PATCH /admin/users/:id',
-    'users.show': 'GET /admin/users/:id',
-    'users.list': 'GET /admin/users',
-  }
-
-  test('are where they are promised to be', () => {
+describe('the paths', () => {
+  test('match the specification', () => {
     const found = Object.fromEntries(
-      adminOperations.map((operation) => [operation.id, `${methodOf(operation)} ${operation.path}`]),
+      adminOperations.map((operation) => [operation.id, `${methodOf(operation)} /v1${operation.path}`]),
     )
-    assert.deepEqual({ ...found, ...places }, found)
+    const expected = Object.entries(expectedAdminOperations).map(([id, { route }]) => [id, route])
+    assert.deepEqual(found, Object.fromEntries(expected))
   })
 
-  test('carry the version v1, and exist under no other', async () => {
+  test('begin with v1, and exist under no other version', async () => {
     const path = `/admin/projects/${project.id}`
     const at = async (prefix: string) =>
       (await fetch(`${api.url}${prefix}${path}`, { headers: { authorization: `Bearer ${token}` } })).status
@@ -213,15 +153,15 @@ describe('the addresses', () => {
     }
   })
 
-  test('are all under v1 in the OpenAPI document, which calls itself that', async () => {
+  test('are all under v1 in the OpenAPI document, which has that version', async () => {
     const document = (await (await fetch(`${api.url}/openapi.json`)).json()) as {
       info: { version: string }
       paths: Record<string, object>
     }
     assert.equal(document.info.version, 'v1')
-    for (const place of Object.values(places)) {
-      const [method = '', path = ''] = place.replaceAll(/:(\w+)/g, '{$1}').split(' ')
-      assert.ok(method.toLowerCase() in (document.paths[`/v1${path}`] ?? {}), place)
+    for (const { route } of Object.values(expectedAdminOperations)) {
+      const [method = '', path = ''] = route.replaceAll(/:(\w+)/g, '{$1}').split(' ')
+      assert.ok(method.toLowerCase() in (document.paths[path] ?? {}), route)
     }
     assert.deepEqual(
       Object.keys(document.paths).filter((path) => path.includes('admin') && !path.startsWith('/v1/admin/')),
@@ -229,7 +169,7 @@ describe('the addresses', () => {
     )
   })
 
-  test('answer no other method', async () => {
+  test('accept no other method', async () => {
     const { path } = calls.find(({ id }) => id === 'projects.edit') ?? assert.fail()
     for (const method of ['PUT', 'POST', 'DELETE']) {
       const refused = await new Client(api.url, token).request(method, path, { reason })

@@ -7,14 +7,18 @@ import { startApi } from '../../testing/harness/api.ts'
 import { type Answer, signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** What leads inside is refused when it is configured, in words. That nothing is called is platform/net/ssrf.test.ts. */
+/**
+ * URLs with internal addresses are rejected with an explanation when they are configured. platform/net/ssrf.test.ts
+ * tests that nothing connects to them.
+ */
 const database = await testDatabase()
 const admin = await signedIn(await startApi(database))
 const { makeProject, makeDomain } = fixtures(database, admin)
 const { id: projectId } = await makeProject()
 const domain = await makeDomain(projectId)
 
-// The spellings of an address are two dozen, so every seventh brings each of them up with some address.
+// There are two dozen notations for an address. Testing every seventh combination covers each notation with at least
+// one address.
 const hosts = [...insideLiterals.filter((_, n) => n % 7 < 2), ...insideNames]
 
 async function eachRefused(send: (host: string) => Promise<Answer>, field: RegExp): Promise<void> {
@@ -33,16 +37,16 @@ async function eachRefused(send: (host: string) => Promise<Answer>, field: RegEx
 const counted = async (table: string): Promise<number> =>
   (await database.query<{ n: number }>(`select count(*)::int as n from control.${table}`))[0]?.n ?? -1
 
-describe('a target inside', () => {
-  test('is refused as the address of an endpoint', async () => {
+describe('an internal target', () => {
+  test('is rejected as an endpoint URL', async () => {
     const create = (host: string) =>
       admin.post(`/projects/${projectId}/endpoints`, { ...endpointConfiguration, url: `https://${host}/x` })
-    assert.equal((await create('hooks.example.com')).status, 201, 'one outside is taken')
+    assert.equal((await create('hooks.example.com')).status, 201, 'an external address is accepted')
     await eachRefused(create, /^"url" .*\.$/)
     assert.equal(await counted('endpoints'), 1)
   })
 
-  test('is refused as the address that mail is forwarded to, also as a domain literal', async () => {
+  test('is rejected as a forwarding address, even as a domain literal', async () => {
     const forward = (at: (host: string) => string) => (host: string) =>
       admin.post(`/projects/${projectId}/routing`, {
         ...routeConfiguration,
@@ -60,6 +64,10 @@ describe('a target inside', () => {
       /^"forward_to" .*\.$/,
     )
     assert.equal(await counted('routes'), 0)
-    assert.equal((await forward((host) => host)('example.net')).status, 201, 'one outside is taken')
+    assert.equal(
+      (await forward((host) => host)('example.net')).status,
+      201,
+      'an external address is accepted',
+    )
   })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { auditOf } from '../../testing/expectations/audit.ts'
+import { auditOf, keptOfDomain } from '../../testing/expectations/audit.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { domainRows } from '../../testing/fixtures/domain-rows.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -34,7 +34,7 @@ const projectWithService = async () => {
 }
 
 describe('domains.create', () => {
-  test('adds a domain of SES, whose DKIM records are known once it is registered', async () => {
+  test('adds a domain on SES, with DKIM records after its registration', async () => {
     const { id: projectId } = await makeProject()
     const answer = await create(projectId)
     assert.equal(answer.status, 201, answer.text)
@@ -73,13 +73,7 @@ describe('domains.create', () => {
       operation: 'domains.create',
       project_id: projectId,
       resource: ['domain', id],
-      after: {
-        name: 'mail.example.com',
-        mta_provider: 'ses',
-        status: 'pending',
-        identity_id: identity.id,
-        selector: null,
-      },
+      after: keptOfDomain(answer.body),
     })
     assert.deepEqual(await identities(projectId), [
       {
@@ -95,7 +89,7 @@ describe('domains.create', () => {
     assert.deepEqual((await jobs('identities.reconcile')).at(-1), { identity_id: identity.id })
   })
 
-  test('adds a domain of our own MTAs, with a DKIM key whose private half is nowhere to be read', async () => {
+  test('adds a domain on the service MTAs, with a DKIM key whose private key is never returned', async () => {
     const { id: projectId } = await projectWithService()
     const answer = await create(projectId, { mta_provider: 'service' })
     assert.equal(answer.status, 201, answer.text)
@@ -126,7 +120,7 @@ describe('domains.create', () => {
         key.sealed as Buffer,
       ),
     )
-    assert.ok(createPublicKey(opened).equals(shown), 'the sealed key is the one that is published')
+    assert.ok(createPublicKey(opened).equals(shown), 'the encrypted key matches the published one')
     const dumped = await database.query(
       `select from control.dkim_keys as kept where kept::text like '%PRIVATE KEY%'
        union all select from control.audit as kept where kept::text like '%PRIVATE KEY%'
@@ -138,17 +132,11 @@ describe('domains.create', () => {
       operation: 'domains.create',
       project_id: projectId,
       resource: ['domain', answer.body.id],
-      after: {
-        name: 'mail.example.com',
-        mta_provider: 'service',
-        status: 'pending',
-        identity_id: identity.id,
-        selector: identity.selector,
-      },
+      after: keptOfDomain(answer.body),
     })
   })
 
-  test('stores a name as DNS has it', async () => {
+  test('stores a name in its DNS form', async () => {
     const { id } = await makeProject()
     const names = {
       'Mail.EXAMPLE.org.': 'mail.example.org',
@@ -162,7 +150,7 @@ describe('domains.create', () => {
     }
   })
 
-  test('refuses what is no name that somebody could own', async () => {
+  test('rejects invalid names and public suffixes', async () => {
     const { id } = await makeProject()
     const suffixes = ['com', 'co.uk', 'github.io', 'localhost']
     const addresses = ['127.0.0.1', '[::1]', '2130706433', '0x7f.1']
@@ -177,7 +165,7 @@ describe('domains.create', () => {
     assert.equal(await countDomains(id), 0)
   })
 
-  test('refuses a provider that there is not, and fields that there are not', async () => {
+  test('rejects unknown providers and fields', async () => {
     const { id } = await makeProject()
     for (const change of [
       { mta_provider: 'postfix' },
@@ -191,7 +179,7 @@ describe('domains.create', () => {
     }
   })
 
-  test('gives our own MTAs only to a project that may use them', async () => {
+  test('allows the service MTAs only for a project that may use them', async () => {
     const { id } = await makeProject()
     const answer = await create(id, { mta_provider: 'service', reason })
     assertProblem(answer, 422, 'provider_not_allowed')
@@ -201,7 +189,7 @@ describe('domains.create', () => {
     assert.equal((await create(id, { mta_provider: 'service' })).status, 201)
   })
 
-  test('does not offer SES where the operator does not', async () => {
+  test('rejects SES if the operator has not configured it', async () => {
     const without = await startApi(database, { POSTERN_SES_REGION: '', POSTERN_SES_ACCOUNT_ID: '' })
     const client = new Client(without.url, await without.tokenOf(admin.email))
     const { id } = await projectWithService()
@@ -215,7 +203,7 @@ describe('domains.create', () => {
     assertProblem(edited, 422, 'provider_not_allowed')
   })
 
-  test('refuses a name that the project has, however it is written', async () => {
+  test('rejects a name that the project already has, in any notation', async () => {
     const { id } = await makeProject()
     await makeDomain(id, { name: 'xn--bcher-kva.example' })
     for (const name of ['xn--bcher-kva.example', 'Bücher.example', 'BÜCHER.example.']) {
@@ -227,7 +215,7 @@ describe('domains.create', () => {
     assert.equal(await countDomains(id), 1)
   })
 
-  test('lets many projects want one name, each with a token of its own', async () => {
+  test('allows a name in many projects, each with its own token', async () => {
     const answers = [
       await create((await makeProject()).id, { name: 'wanted.example.com' }),
       await create((await makeProject()).id, { name: 'wanted.example.com' }),
@@ -240,7 +228,7 @@ describe('domains.create', () => {
     assert.equal(new Set(tokens).size, 2)
   })
 
-  test('warns beforehand that another project holds the name', async () => {
+  test('warns in its preview that the name is verified in another project', async () => {
     const holder = await makeProject()
     const held = await makeDomain(holder.id, { name: 'held.example.com' })
     await database.query(
@@ -253,12 +241,12 @@ describe('domains.create', () => {
       mta_provider: 'ses',
     })
     assert.deepEqual(preview.body.warnings, [
-      `Project ${holder.id} holds held.example.com as verified: it cannot become verified here while that is so.`,
+      `held.example.com is verified in project ${holder.id} and cannot be verified in another project at the same time.`,
     ])
     assert.equal((await create(id, { name: 'held.example.com' })).body.status, 'pending')
   })
 
-  test('tells beforehand what it does, and does nothing yet', async () => {
+  test('describes its effects in a preview, and changes nothing', async () => {
     const { id } = await projectFor(1)
     await allowServiceMta(id)
     const before = await jobs('identities.reconcile')
@@ -268,13 +256,13 @@ describe('domains.create', () => {
     })
     assert.equal(preview.status, 200, preview.text)
     assert.deepEqual(preview.body.effects, [
-      'An identity for mail.example.com with a new DKIM key is made; mail is signed here.',
+      'An identity for mail.example.com with a new DKIM key is created. Postern signs its mail.',
       'Record to publish: TXT _postern.mail.example.com (ownership).',
       'Record to publish: TXT <selector>._domainkey.mail.example.com (dkim).',
       'Record to publish: CNAME bounces.mail.example.com (return_path).',
-      'Record to publish: MX mail.example.com (mx, only if the domain is to receive mail).',
-      'Record to publish: TXT _dmarc.mail.example.com (dmarc, advised).',
-      'The project then has 1 domains, of 1 that its plan allows.',
+      'Record to publish: MX mail.example.com (mx, only for inbound mail).',
+      'Record to publish: TXT _dmarc.mail.example.com (dmarc, recommended).',
+      'The project will have 1 of 1 domains in its plan.',
     ])
     assert.deepEqual(preview.body.warnings, [])
     assert.equal(preview.body.reason_required, false)
@@ -282,13 +270,13 @@ describe('domains.create', () => {
     assert.deepEqual(await jobs('identities.reconcile'), before)
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await create(999_999_999, { reason }), 404, 'not_found')
   })
 })
 
-describe('domains.create: max_domains of the plan in force', () => {
-  test('stops a create that would go past it, and says that a reason allows it', async () => {
+describe('domains.create: max_domains of the current plan', () => {
+  test('rejects a create that would exceed it, and says that a reason is required', async () => {
     const { id } = await projectFor(1)
     assert.equal((await create(id)).status, 201)
     const answer = await create(id, { name: 'second.example.com' })
@@ -299,7 +287,7 @@ describe('domains.create: max_domains of the plan in force', () => {
     assert.equal((await identities(id)).length, 1)
   })
 
-  test('gives way to a reason, and the audit row tells the limit, its value and the count', async () => {
+  test('can be exceeded with a reason, and the audit row records the limit, its value and the count', async () => {
     const { id: projectId } = await projectFor(1)
     await create(projectId)
     for (const count of [2, 3]) {
@@ -311,19 +299,13 @@ describe('domains.create: max_domains of the plan in force', () => {
         project_id: projectId,
         resource: ['domain', answer.body.id],
         reason,
-        after: {
-          name,
-          mta_provider: 'ses',
-          status: 'pending',
-          identity_id: answer.body.identity.id,
-          selector: null,
-        },
+        after: keptOfDomain(answer.body),
         limit_exception: { limit: 'max_domains', value: 1, count },
       })
     }
   })
 
-  test('has room again once a domain is gone', async () => {
+  test('allows another domain after one is deleted', async () => {
     const { id } = await projectFor(1)
     const domain = await makeDomain(id)
     assertProblem(await create(id), 422, 'limit_exceeded')
@@ -331,7 +313,7 @@ describe('domains.create: max_domains of the plan in force', () => {
     assert.equal((await create(id)).status, 201)
   })
 
-  test("is the administrator's plan's, where one is set", async () => {
+  test('is taken from the plan override, if one is set', async () => {
     const { id } = await projectFor(0)
     const larger = await makePlan({ max_domains: 1 })
     await admin.patch(`/projects/${id}`, { admin_plan_id: larger.id, reason })
@@ -339,7 +321,7 @@ describe('domains.create: max_domains of the plan in force', () => {
     assertProblem(await create(id, { name: 'second.example.com' }), 422, 'limit_exceeded')
   })
 
-  test('is not told to whoever would be refused anyway', async () => {
+  test('is not revealed if the request is rejected anyway', async () => {
     const { id } = await projectFor(1)
     await create(id)
     assertProblem(await create(id), 409, 'already_exists')
@@ -348,12 +330,12 @@ describe('domains.create: max_domains of the plan in force', () => {
   })
 })
 
-describe('domains.create: two at once', () => {
+describe('domains.create: two concurrent requests', () => {
   const rounds = 15
   const together = (projectId: number, body: object) =>
     Promise.all(['one.example.com', 'two.example.com'].map((name) => create(projectId, { ...body, name })))
 
-  test('for the last place without reasons: exactly one is refused', async () => {
+  test('for the last domain without reasons: exactly one is rejected', async () => {
     for (let round = 0; round < rounds; round++) {
       const { id } = await projectFor(1)
       const answers = await together(id, {})
@@ -362,7 +344,7 @@ describe('domains.create: two at once', () => {
     }
   })
 
-  test('for the last place with reasons: exactly one is an exception', async () => {
+  test('for the last domain with reasons: exactly one is an exception', async () => {
     for (let round = 0; round < rounds; round++) {
       const { id } = await projectFor(1)
       const answers = await together(id, { reason })
@@ -382,7 +364,7 @@ describe('domains.create: two at once', () => {
     }
   })
 
-  test('of one name: exactly one is made', async () => {
+  test('for the same name: exactly one succeeds', async () => {
     for (let round = 0; round < rounds; round++) {
       const { id } = await makeProject()
       const answers = await Promise.all([create(id), create(id), create(id)])
@@ -391,7 +373,7 @@ describe('domains.create: two at once', () => {
     }
   })
 
-  test('one that waits while the MTAs are taken from the project does not get them', async () => {
+  test('one that waits while allow_service_mta is removed is rejected', async () => {
     const { id } = await projectWithService()
     const answer = await holdingBack(
       database,

@@ -13,7 +13,7 @@ export const createDomainOperation = adminOperation({
   path: '/admin/projects/:project_id/domains',
   summary: 'Add a domain',
   description:
-    'Adds a domain and registers an identity for it with its provider. The domain can send once its DNS records are published and verified. For Amazon SES, the DKIM records appear after SES has registered the name. Beyond `max_domains` of the plan in force, or `max_dkim_keys_per_day`, a `reason` is required, and the audit row records the exception.',
+    "Adds a domain and registers an identity for it with its provider. The domain can send once its DNS records are published and verified. For Amazon SES, the DKIM records appear after SES has registered the name. A `reason` is required to exceed `max_dkim_keys_per_day` or the current plan's `max_domains`, and the audit entry records the exception.",
   params: ProjectParams,
   body: NewDomainFields,
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],
@@ -23,7 +23,7 @@ export const createDomainOperation = adminOperation({
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, domains, caps, target: project, body }) {
     const { row, count, keysToday } = await createDomain(tx, domains, project, body)
-    // As it is now: the project's row may have been waited for.
+    // Read after the lock: the project may have changed while the request waited for it.
     const { max_domains: limit } = await planInForce(tx, project.id)
     const limitException = beyond('max_domains', limit, count) ?? dkimKeysBeyond(caps, keysToday)
     return {
@@ -35,7 +35,7 @@ export const createDomainOperation = adminOperation({
       effects: [
         registrationEffect(row),
         ...recordsToPublish(row),
-        `The project then has ${count} domains, of ${limit} that its plan allows.`,
+        `The project will have ${count} of ${limit} domains in its plan.`,
       ],
       warnings: async () => [...limitWarnings(limitException), ...(await claimWarnings(tx, row))],
       answer: domainView(row),

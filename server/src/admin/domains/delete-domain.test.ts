@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { auditOf } from '../../testing/expectations/audit.ts'
+import { auditOf, keptOfDomain } from '../../testing/expectations/audit.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { domainRows } from '../../testing/fixtures/domain-rows.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -15,7 +15,7 @@ const { makeProject, makeDomain } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 const { addressRoute, catchAll, boundKey, queueMail, identities, keys, jobs } = domainRows(database)
 
-const reason = 'The customer gave the domain up'
+const reason = 'The customer no longer owns the domain'
 interface Domain {
   id: number
   project_id: number
@@ -24,7 +24,7 @@ const pathOf = ({ id, project_id }: Domain) => `/projects/${project_id}/domains/
 const remove = (domain: Domain, body: object | undefined = { reason }) => admin.delete(pathOf(domain), body)
 
 describe('domains.delete', () => {
-  test('removes a domain and its records, and retires its identity', async () => {
+  test('deletes a domain and its records, and retires its identity', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { mta_provider: 'service', name: 'gone.example.com' })
     const answer = await remove(domain)
@@ -48,24 +48,18 @@ describe('domains.delete', () => {
         is_due: true,
       },
     ])
-    assert.equal((await keys(domain.identity.id)).length, 1, 'what was accepted is still signed')
+    assert.equal((await keys(domain.identity.id)).length, 1, 'accepted mail is still signed')
     assert.deepEqual((await jobs('identities.reconcile')).at(-1), { identity_id: domain.identity.id })
     await assertAudited(answer, {
       operation: 'domains.delete',
       project_id: project.id,
       resource: ['domain', domain.id],
       reason,
-      before: {
-        name: 'gone.example.com',
-        mta_provider: 'service',
-        status: 'pending',
-        identity_id: domain.identity.id,
-        selector: domain.identity.selector,
-      },
+      before: keptOfDomain(domain),
     })
   })
 
-  test('leaves the name free for a new domain, which is proved anew', async () => {
+  test('frees the name for a new domain, which must be verified again', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { name: 'again.example.com' })
     await remove(domain)
@@ -80,7 +74,7 @@ describe('domains.delete', () => {
     'an API key': [boundKey, 'API keys'],
   }
   for (const [what, [add, named]] of Object.entries(users)) {
-    test(`is refused while ${what} names it`, async () => {
+    test(`is rejected while ${what} refers to it`, async () => {
       const project = await makeProject()
       const domain = await makeDomain(project.id)
       const user = await add(domain)
@@ -94,7 +88,7 @@ describe('domains.delete', () => {
     })
   }
 
-  test('names ten of those that use it at most, of both kinds', async () => {
+  test('names at most ten routes and keys that use the domain', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id)
     const ids: number[] = []
@@ -105,7 +99,7 @@ describe('domains.delete', () => {
     assert.ok(message.includes(`routes ${listed} and more and API keys ${key}.`), message)
   })
 
-  test('is not stopped by what names another domain', async () => {
+  test("is not blocked by another domain's routes and keys", async () => {
     const project = await makeProject()
     const [domain, other] = [await makeDomain(project.id), await makeDomain(project.id)]
     await catchAll(other)
@@ -113,7 +107,7 @@ describe('domains.delete', () => {
     assert.equal((await remove(domain)).status, 204)
   })
 
-  test('needs a reason', async () => {
+  test('requires a reason', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id)
     for (const answer of [await remove(domain, {}), await admin.delete(pathOf(domain))]) {
@@ -136,7 +130,7 @@ describe('domains.delete', () => {
     assert.equal((await admin.delete(pathOf(domain), { reason }, { 'if-match': '"1"' })).status, 204)
   })
 
-  test('tells beforehand what follows', async () => {
+  test('describes its effects in a preview', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { name: 'leaving.example.com' })
     await queueMail(project.id, domain.identity.id, 3)
@@ -147,17 +141,17 @@ describe('domains.delete', () => {
     const { body } = await admin.delete(`${pathOf(domain)}?dry_run=true`, {})
     assert.equal(body.reason_required, true)
     assert.deepEqual(body.effects, [
-      'No new mail is accepted from leaving.example.com, and mail that arrives for it is refused.',
-      'Mails still queued under its identity: 3. They go out signed with it; after the last one it is deregistered with "ses", unless another project has the name there.',
-      'Its DNS records can be removed once the last mail has arrived.',
+      'New mail from leaving.example.com and inbound mail for it are rejected.',
+      'Messages still queued under its identity: 3. They are signed with it and sent. Then the identity is deregistered with "ses", unless another project has registered the name there.',
+      'Its DNS records can be removed after the last message is delivered.',
     ])
     assert.deepEqual(body.warnings, [
-      'leaving.example.com is verified: mail from this domain is refused as soon as it is deleted.',
+      'leaving.example.com is verified: mail from this domain is rejected as soon as it is deleted.',
     ])
     assert.equal((await admin.get(pathOf(domain))).body.status, 'verified')
   })
 
-  test("answers 404 for another project's domain as for none", async () => {
+  test("returns the same 404 for another project's domain as for a missing one", async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const domain = await makeDomain(project.id)
     for (const answer of [
@@ -171,7 +165,7 @@ describe('domains.delete', () => {
     assertProblem(await remove(domain), 404, 'not_found')
   })
 
-  test('of one domain many times at once happens once', async () => {
+  test('takes effect once for many concurrent requests', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id)
     const answers = await Promise.all(Array.from({ length: 10 }, () => remove(domain)))

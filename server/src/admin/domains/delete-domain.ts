@@ -14,13 +14,13 @@ export const deleteDomainOperation = adminOperation({
   id: 'domains.delete',
   kind: 'delete',
   path: '/admin/projects/:project_id/domains/:id',
-  summary: 'Remove a domain',
+  summary: 'Delete a domain',
   description:
-    'Deletes a domain for good; its identity is deregistered with the provider once the mail accepted under it is gone. Refused with `in_use` while a route or an API key names the domain.',
+    'Deletes a domain permanently. Its identity is deregistered with the provider after mail that was already accepted has been sent. Returns `in_use` while a route or an API key refers to the domain.',
   params: ProjectItemParams,
   body: {},
   refusals: ['in_use'],
-  example: { reason: 'The customer gave the domain up' },
+  example: { reason: 'The customer no longer owns the domain' },
   preload: (mail, { project_id, id }): Promise<string | undefined> => queuedUnder(mail, project_id, id),
   preloadFor: 'preview',
   async target(tx, { project_id, id }) {
@@ -35,13 +35,13 @@ export const deleteDomainOperation = adminOperation({
         change: { resource: 'domain', id: before.id, before: domainRecord(before), after: null },
       },
       effects: [
-        `No new mail is accepted from ${before.name}, and mail that arrives for it is refused.`,
-        `Mails still queued under its identity: ${queued ?? countText(undefined)}. They go out signed with it; after the last one it is deregistered with "${before.identity.provider}", unless another project has the name there.`,
-        'Its DNS records can be removed once the last mail has arrived.',
+        `New mail from ${before.name} and inbound mail for it are rejected.`,
+        `Messages still queued under its identity: ${queued ?? countText(undefined)}. They are signed with it and sent. Then the identity is deregistered with "${before.identity.provider}", unless another project has registered the name there.`,
+        'Its DNS records can be removed after the last message is delivered.',
       ],
       warnings:
         before.status === 'verified'
-          ? [`${before.name} is verified: mail from this domain is refused as soon as it is deleted.`]
+          ? [`${before.name} is verified: mail from this domain is rejected as soon as it is deleted.`]
           : [],
       answer: null,
       views: { before: domainView(before), after: null },

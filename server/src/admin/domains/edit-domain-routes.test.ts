@@ -8,7 +8,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { type Answer, signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** domains.edit: what becomes of the routes. */
+/** domains.edit: the effects on routes. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -23,7 +23,7 @@ const pathOf = ({ id, project_id }: Domain) => `/projects/${project_id}/domains/
 const edit = (domain: Domain, body: object): Promise<Answer> => admin.patch(pathOf(domain), body)
 const show = async (domain: Domain) => (await admin.get(pathOf(domain))).body
 
-/** old.example.com with two address routes, one of them asleep, and a catch-all. */
+/** old.example.com with two address routes, one of them inactive, and a catch-all. */
 async function makeRouted() {
   const project = await makeProject()
   const domain = await makeDomain(project.id, { name: 'old.example.com' })
@@ -51,7 +51,7 @@ async function assertUnresolved(domain: Domain, body: object, message: RegExp): 
 }
 
 describe('domains.edit of a domain with address routes', () => {
-  test('keeps their local parts when told so, inactive ones included; the catch-all follows', async () => {
+  test('keeps their local parts on request, including those of inactive routes, and the catch-all follows', async () => {
     const { domain, info, asleep, rest } = await makeRouted()
     const answer = await edit(domain, { name: 'new.example.org', preserve_local_parts: true })
     assert.equal(answer.status, 200, answer.text)
@@ -66,7 +66,7 @@ describe('domains.edit of a domain with address routes', () => {
     ])
   })
 
-  test('gives each the address that is named for it', async () => {
+  test('gives each route its replacement address', async () => {
     const { domain, info, asleep, rest } = await makeRouted()
     const answer = await edit(domain, {
       name: 'new.example.org',
@@ -88,7 +88,7 @@ describe('domains.edit of a domain with address routes', () => {
     ])
   })
 
-  test('lets two routes change places', async () => {
+  test('lets two routes swap addresses', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { name: 'swap.example.com' })
     const [one, two] = [
@@ -109,7 +109,7 @@ describe('domains.edit of a domain with address routes', () => {
     )
   })
 
-  test('with neither is refused, and names the routes', async () => {
+  test('rejects a body with neither choice, and the error names the routes', async () => {
     const { domain, info, asleep } = await makeRouted()
     const named = new RegExp(
       `${info} \\(info@old\\.example\\.com\\), ${asleep} \\(a\\.sleep\\+1@old\\.example\\.com\\)`,
@@ -118,14 +118,14 @@ describe('domains.edit of a domain with address routes', () => {
     await assertUnresolved(domain, { name: 'new.example.org', preserve_local_parts: false }, named)
   })
 
-  test('names ten routes at most', async () => {
+  test('names at most ten routes', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { name: 'many.example.com' })
     for (let n = 0; n < 12; n++) await addressRoute(domain, `n${n}@many.example.com`)
     await assertUnresolved(domain, { name: 'few.example.com' }, /n9@many\.example\.com\) and 2 more\./)
   })
 
-  test('with both is refused', async () => {
+  test('rejects a body with both choices', async () => {
     const { domain, info, asleep } = await makeRouted()
     const route_replacements = [
       { route_id: info, address: 'info@new.example.org' },
@@ -135,14 +135,14 @@ describe('domains.edit of a domain with address routes', () => {
     await assertUnresolved(
       domain,
       { name: 'new.example.org', ...both },
-      new RegExp(`cannot both.*: ${info} .*${asleep} `),
+      new RegExp(`cannot be combined.*: ${info} .*${asleep} `),
     )
-    await assertUnresolved(domain, { mta_provider: 'ses', ...both }, /cannot both/)
+    await assertUnresolved(domain, { mta_provider: 'ses', ...both }, /cannot be combined/)
     const empty = { preserve_local_parts: true, route_replacements: [] }
-    await assertUnresolved(domain, { name: 'new.example.org', ...empty }, /cannot both/)
+    await assertUnresolved(domain, { name: 'new.example.org', ...empty }, /cannot be combined/)
   })
 
-  test('is refused where a route forwards to the new name already', async () => {
+  test('is rejected if a route already forwards to the new name', async () => {
     const { domain } = await makeRouted()
     const { id: forwards } = await makeRoute(domain.project_id, {
       domain_id: domain.id,
@@ -160,7 +160,7 @@ describe('domains.edit of a domain with address routes', () => {
     assert.equal(other.status, 200, other.text)
   })
 
-  test('with replacements that do not fit is refused, and says which', async () => {
+  test('rejects replacements that do not match, and names them', async () => {
     const { domain, info, asleep, rest } = await makeRouted()
     const other = await makeDomain(domain.project_id, { name: 'other.example.com' })
     const foreign = await addressRoute(other, 'info@other.example.com')
@@ -184,8 +184,8 @@ describe('domains.edit of a domain with address routes', () => {
       ],
       [[...good, { route_id: 999_999_999, address: 'x@new.example.org' }], /: 999999999\./],
       [[...good, { route_id: info, address: 'more@new.example.org' }], /more than once: \d+/],
-      [withInfoAt('asleep@new.example.org'), new RegExp(`given the same address: ${info} .*${asleep} `)],
-      [withInfoAt('ASLEEP@new.example.org'), new RegExp(`given the same address: ${info} .*${asleep} `)],
+      [withInfoAt('asleep@new.example.org'), new RegExp(`have the same address: ${info} .*${asleep} `)],
+      [withInfoAt('ASLEEP@new.example.org'), new RegExp(`have the same address: ${info} .*${asleep} `)],
       [withInfoAt('info@old.example.com'), new RegExp(`route ${info} is not under new\\.example\\.org`)],
       [withInfoAt('info@sub.new.example.org'), /is not under/],
       [withInfoAt('info@new.example.org.evil.example'), /is not under/],
@@ -201,7 +201,7 @@ describe('domains.edit of a domain with address routes', () => {
     }
   })
 
-  test('is refused where a local part does not fit before the new name', async () => {
+  test('is rejected if an address is too long with the new name', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { name: 'short.example.com' })
     const local = 'x'.repeat(64)
@@ -213,7 +213,7 @@ describe('domains.edit of a domain with address routes', () => {
     assert.equal((await edit(domain, { name, route_replacements })).status, 200)
   })
 
-  test('of the provider alone leaves them as they are, whether or not local parts are to be kept', async () => {
+  test('of only the provider does not change them, with or without preserve_local_parts', async () => {
     const { domain } = await makeRouted()
     await allowServiceMta(domain.project_id)
     const before = await routes(domain.id)
@@ -230,7 +230,7 @@ describe('domains.edit of a domain with address routes', () => {
     assert.deepEqual(await routes(domain.id), before)
   })
 
-  test('to the name that it has leaves them as they are, and takes no replacements', async () => {
+  test('to the same name does not change them, and rejects replacements', async () => {
     const { domain, info, asleep } = await makeRouted()
     const before = await routes(domain.id)
     for (const body of [
@@ -248,7 +248,7 @@ describe('domains.edit of a domain with address routes', () => {
     await assertUnresolved(domain, { name: 'old.example.com', route_replacements }, /does not change/)
   })
 
-  test("touches no other domain's routes", async () => {
+  test("does not change other domains' routes", async () => {
     const { domain } = await makeRouted()
     const other = await makeDomain(domain.project_id, { name: 'beside.example.com' })
     await addressRoute(other, 'info@beside.example.com')
@@ -260,7 +260,7 @@ describe('domains.edit of a domain with address routes', () => {
 })
 
 describe('domains.edit of a domain without address routes', () => {
-  test('needs no word about them, and takes one that asks for nothing', async () => {
+  test('requires no choice, and accepts one without effect', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { name: 'plain.example.com' })
     const rest = await catchAll(domain)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { auditOf } from '../../testing/expectations/audit.ts'
+import { auditOf, keptOfDomain } from '../../testing/expectations/audit.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { domainRows } from '../../testing/fixtures/domain-rows.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -8,7 +8,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { type Answer, signedIn } from '../../testing/harness/client.ts'
 import { databaseNow, testDatabase } from '../../testing/harness/database.ts'
 
-/** What becomes of the routes is in edit-domain-routes.test.ts. */
+/** The effects on routes are tested in edit-domain-routes.test.ts. */
 const database = await testDatabase()
 const api = await startApi(database, { POSTERN_RETURN_PATH_HOST: 'bounces.postern.test' })
 const admin = await signedIn(api)
@@ -27,7 +27,7 @@ const dryRun = (domain: Domain, body: object): Promise<Answer> =>
   admin.patch(`${pathOf(domain)}?dry_run=true`, body)
 const show = async (domain: Domain) => (await admin.get(pathOf(domain))).body
 
-/** As if its records had been published, seen and, if told so, gone again. */
+/** Simulates that its records were published, verified and, optionally, removed again. */
 async function makeVerified(mta_provider: 'service' | 'ses' = 'service', name?: string) {
   const project = await makeProject()
   const domain = await makeDomain(project.id, { mta_provider, ...(name === undefined ? {} : { name }) })
@@ -49,14 +49,6 @@ async function makeVerified(mta_provider: 'service' | 'ses' = 'service', name?: 
   return show(domain)
 }
 
-const kept = ({ name, mta_provider, status, identity }: Awaited<ReturnType<typeof show>>) => ({
-  name,
-  mta_provider,
-  status,
-  identity_id: identity.id,
-  selector: identity.selector,
-})
-
 describe('domains.edit', () => {
   const changes: Record<string, [from: 'service' | 'ses', body: object]> = {
     'a new name': ['service', { name: 'new.example.com' }],
@@ -66,7 +58,7 @@ describe('domains.edit', () => {
     'the provider that it has': ['service', { mta_provider: 'service' }],
   }
   for (const [what, [from, body]] of Object.entries(changes)) {
-    test(`with ${what} registers a replacement and has everything proved anew`, async () => {
+    test(`with ${what} registers a replacement and resets verification`, async () => {
       const name = 'name' in body && what.includes('that it has') ? String(body.name) : undefined
       const before = await makeVerified(from, name)
       await allowServiceMta(before.project_id)
@@ -122,13 +114,13 @@ describe('domains.edit', () => {
         operation: 'domains.edit',
         project_id: before.project_id,
         resource: ['domain', before.id],
-        before: kept(before),
-        after: kept(answer.body),
+        before: keptOfDomain(before),
+        after: keptOfDomain(answer.body),
       })
     })
   }
 
-  test('keeps the key of the old identity, which still signs what was accepted', async () => {
+  test('keeps the key of the old identity, which still signs accepted mail', async () => {
     const before = await makeVerified()
     const after = (await edit(before, { name: 'moved.example.com' })).body
     const [old] = await keys(before.identity.id)
@@ -138,7 +130,7 @@ describe('domains.edit', () => {
     assert.notEqual(fresh?.selector, old?.selector)
   })
 
-  test('begins the schedule of verification anew', async () => {
+  test('restarts the schedule of DNS checks', async () => {
     const before = await makeVerified()
     const editedAfter = await databaseNow(database)
     await edit(before, { mta_provider: 'service' })
@@ -149,7 +141,7 @@ describe('domains.edit', () => {
     assert.deepEqual(row, { next_check_at: null, checks_failed: 0, is_new: true })
   })
 
-  test('back and forth leaves one living identity, and each one before it retiring', async () => {
+  test('back and forth leaves one live identity and retires all previous ones', async () => {
     const before = await makeVerified('ses', 'there.example.com')
     for (const name of ['back.example.com', 'there.example.com', 'back.example.com', 'there.example.com']) {
       assert.equal((await edit(before, { name })).status, 200)
@@ -162,12 +154,12 @@ describe('domains.edit', () => {
     assert.equal(rows.at(-1)?.name, 'there.example.com')
   })
 
-  test('takes a name as it is written and stores it as DNS has it', async () => {
+  test('accepts a Unicode name and stores it in its DNS form', async () => {
     const domain = await makeVerified()
     assert.equal((await edit(domain, { name: 'Bücher.EXAMPLE.' })).body.name, 'xn--bcher-kva.example')
   })
 
-  test('keeps the reason, and needs none', async () => {
+  test('records an optional reason', async () => {
     const before = await makeVerified('ses')
     const reason = 'The customer moved'
     const answer = await edit(before, { mta_provider: 'ses', reason })
@@ -176,12 +168,12 @@ describe('domains.edit', () => {
       project_id: before.project_id,
       resource: ['domain', before.id],
       reason,
-      before: kept(before),
-      after: kept(answer.body),
+      before: keptOfDomain(before),
+      after: keptOfDomain(answer.body),
     })
   })
 
-  test('twenty times at once leaves one living identity and twenty audit rows', async () => {
+  test('leaves one live identity and twenty audit rows for twenty concurrent requests', async () => {
     const before = await makeVerified('ses')
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) => edit(before, { name: `at-once-${n}.example.com` })),
@@ -203,7 +195,7 @@ describe('domains.edit', () => {
   })
 })
 
-describe('domains.edit refuses', () => {
+describe('domains.edit rejects', () => {
   async function assertRefused(domain: Domain, body: object, status: number, error: string): Promise<Answer> {
     const before = await show(domain)
     const answer = await edit(domain, body)
@@ -226,7 +218,7 @@ describe('domains.edit refuses', () => {
     }
   })
 
-  test('a name that nobody could own, a provider that there is not, and what else cannot be set', async () => {
+  test('an invalid name, an unknown provider, and read-only fields', async () => {
     const domain = await makeVerified()
     for (const body of [
       { name: 'co.uk' },
@@ -247,14 +239,18 @@ describe('domains.edit refuses', () => {
     }
   })
 
-  test('the name of another domain of the project', async () => {
+  test("the name of another of the project's domains", async () => {
     const domain = await makeVerified()
     const other = await makeDomain(domain.project_id, { name: 'other.example.com' })
     await assertRefused(domain, { name: 'OTHER.example.com.' }, 409, 'already_exists')
-    assert.equal((await edit(other, { name: 'other.example.com' })).status, 200, 'its own is no other')
+    assert.equal(
+      (await edit(other, { name: 'other.example.com' })).status,
+      200,
+      'the same domain is not another domain',
+    )
   })
 
-  test('our own MTAs to a project that may not use them, also when nothing else changes', async () => {
+  test('the service MTAs for a project that is not allowed to use them, even if nothing else changes', async () => {
     const domain = await makeVerified('ses')
     await assertRefused(domain, { mta_provider: 'service' }, 422, 'provider_not_allowed')
     const own = await makeVerified('service')
@@ -263,14 +259,14 @@ describe('domains.edit refuses', () => {
     assert.equal((await edit(own, { mta_provider: 'ses' })).status, 200)
   })
 
-  test('a version that is not the present one', async () => {
+  test('a stale version', async () => {
     const domain = await makeVerified()
     const stale = await edit(domain, { name: 'stale.example.com' }, { 'if-match': '"7"' })
     assertProblem(stale, 412, 'stale_resource')
     assert.equal((await edit(domain, { name: 'fresh.example.com' }, { 'if-match': '"1"' })).status, 200)
   })
 
-  test("another project's domain as if it were none", async () => {
+  test("another project's domain with the same 404 as a missing one", async () => {
     const domain = await makeVerified()
     const other = await makeProject()
     for (const stranger of [
@@ -287,7 +283,7 @@ describe('domains.edit refuses', () => {
 })
 
 describe('domains.edit as a dry run', () => {
-  test('tells everything that follows, and does nothing', async () => {
+  test('describes all effects, and changes nothing', async () => {
     const domain = await makeVerified('service', 'old.example.com')
     const keyId = await boundKey(domain)
     await queueMail(domain.project_id, domain.identity.id, 7)
@@ -315,19 +311,19 @@ describe('domains.edit as a dry run', () => {
         ...(last_check_error === null ? [] : [change('last_check_error', last_check_error, null)]),
       ],
       effects: [
-        'No mail is accepted from old.example.com any more.',
-        'None is accepted from new.example.com until its new records are seen.',
-        'Mails still queued under the present identity: 7. They go out signed with it; leave its DKIM record published meanwhile.',
-        `The present identity ${domain.identity.id} with "service" is then deregistered, unless the name lives on there.`,
-        'Mail that arrives for old.example.com is refused from now on.',
-        'An identity for new.example.com with a new DKIM key is made; mail is signed here.',
+        'Mail from old.example.com is rejected.',
+        'Mail from new.example.com is rejected until its new records are verified.',
+        'Messages still queued under the current identity: 7. They are signed with it and sent; leave its DKIM record published until then.',
+        `Then the current identity ${domain.identity.id} is deregistered with "service", unless the name is still in use there.`,
+        'Inbound mail for old.example.com is rejected.',
+        'An identity for new.example.com with a new DKIM key is created. Postern signs its mail.',
         'Record to publish: TXT _postern.new.example.com (ownership).',
         'Record to publish: TXT <selector>._domainkey.new.example.com (dkim).',
         'Record to publish: CNAME bounces.new.example.com (return_path).',
-        'Record to publish: MX new.example.com (mx, only if the domain is to receive mail).',
-        'Record to publish: TXT _dmarc.new.example.com (dmarc, advised).',
+        'Record to publish: MX new.example.com (mx, only for inbound mail).',
+        'Record to publish: TXT _dmarc.new.example.com (dmarc, recommended).',
       ],
-      warnings: [`API keys bound to this domain send nothing until it is verified: ${keyId}.`],
+      warnings: [`API keys bound to this domain cannot send until it is verified: ${keyId}.`],
     })
     assert.deepEqual(
       [await show(domain), await identities(domain.project_id), await jobs('identities.reconcile')],
@@ -338,7 +334,7 @@ describe('domains.edit as a dry run', () => {
     }
   })
 
-  test('tells each route that is rewritten, from which address to which', async () => {
+  test('lists each route that changes, with both addresses', async () => {
     const domain = await makeVerified('ses', 'routed.example.com')
     const { addressRoute, catchAll } = domainRows(database)
     const info = await addressRoute(domain, 'info@routed.example.com')
@@ -347,9 +343,9 @@ describe('domains.edit as a dry run', () => {
     const before = await routes(domain.id)
     const { body } = await dryRun(domain, { name: 'rerouted.example.com', preserve_local_parts: true })
     assert.deepEqual(body.effects.slice(4, 7), [
-      `Route ${info} takes mail for info@rerouted.example.com instead of info@routed.example.com.`,
-      `Route ${asleep} takes mail for asleep@rerouted.example.com instead of asleep@routed.example.com.`,
-      'Mail that arrives for routed.example.com is refused from now on.',
+      `Route ${info} receives mail for info@rerouted.example.com instead of info@routed.example.com.`,
+      `Route ${asleep} receives mail for asleep@rerouted.example.com instead of asleep@routed.example.com.`,
+      'Inbound mail for routed.example.com is rejected.',
     ])
     assert.deepEqual(
       body.changes.filter(({ resource }: { resource: string }) => resource === 'route'),
@@ -373,32 +369,32 @@ describe('domains.edit as a dry run', () => {
     assert.deepEqual(await routes(domain.id), before)
   })
 
-  test('warns where nothing is different but everything is proved anew', async () => {
+  test('warns if nothing changes except that verification is reset', async () => {
     const domain = await makeVerified('ses', 'equal.example.com')
     const same = { name: 'Equal.example.com', mta_provider: 'ses' }
     assert.deepEqual((await dryRun(domain, same)).body.warnings, [
-      'Name and provider stay the same: this only registers the domain again and resets its verification.',
+      'The name and provider do not change: this only registers the domain again and resets its verification.',
     ])
     const elsewhere = await dryRun(domain, { name: 'unequal.example.com' })
     assert.deepEqual(elsewhere.body.warnings, [])
     assert.match(
       elsewhere.body.effects.join('\n'),
-      /queued under the present identity: 0\. They go out signed with it\.\n/,
+      /queued under the current identity: 0\. They are signed with it and sent\.\n/,
     )
   })
 
-  test('warns that another project holds the new name', async () => {
+  test('warns that the new name is verified in another project', async () => {
     const holder = await makeVerified('ses', 'held.example.com')
     const domain = await makeVerified('ses')
     assert.deepEqual((await dryRun(domain, { name: 'held.example.com' })).body.warnings, [
-      `Project ${holder.project_id} holds held.example.com as verified: it cannot become verified here while that is so.`,
+      `held.example.com is verified in project ${holder.project_id} and cannot be verified in another project at the same time.`,
     ])
   })
 
-  test('counts queued mail no further than anybody needs to know', async () => {
+  test('limits the count of queued mail', async () => {
     const domain = await makeVerified('ses')
     await queueMail(domain.project_id, domain.identity.id, 10_001)
     const { body } = await dryRun(domain, { mta_provider: 'ses' })
-    assert.match(body.effects[1], /: more than 10000\. They go out signed with it; leave/)
+    assert.match(body.effects[1], /: more than 10000\. They are signed with it and sent; leave/)
   })
 })

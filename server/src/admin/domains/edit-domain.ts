@@ -22,10 +22,10 @@ export const editDomainOperation = adminOperation({
   path: '/admin/projects/:project_id/domains/:id',
   summary: 'Edit a domain',
   description:
-    'Gives a domain another `name`, another `mta_provider`, or both; a body with neither is refused. Every edit registers a replacement identity and resets verification, equal values included: `status` is `pending`, and the `dns_records` are new. The identity before it retires: nothing new is accepted under it, mail already accepted is still signed with it, and then it is deregistered. When the name changes and the domain has address routes, say either `preserve_local_parts: true` or give `route_replacements` with one address under the new name for each of them; catch-all routes follow the domain. Where the name stays, the routes do. Beyond `max_dkim_keys_per_day` a `reason` is required, and the audit row records the exception.',
+    'Changes the `name`, the `mta_provider`, or both; the body must contain at least one of them. Every edit registers a replacement identity and resets verification, even if the values are the same: `status` becomes `pending`, and the `dns_records` are new. The previous identity is retired: it is not used for new mail, it still signs mail that was already accepted, and it is then deregistered. When the name changes and the domain has address routes, send either `preserve_local_parts: true`, or `route_replacements` with one address under the new name for each route. Catch-all routes stay with the domain. If the name does not change, neither do the routes. A `reason` is required to exceed `max_dkim_keys_per_day`, and the audit entry records the exception.',
   params: ProjectItemParams,
   body: Type.Partial(Type.Object({ ...DomainFields, ...RouteFields })).properties,
-  // A thousand address routes are 70 KiB.
+  // A thousand address routes take 70 KiB.
   bodyLimitBytes: 1024 * 1024,
   refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved', 'limit_exceeded'],
   example: { name: 'mail.example.org', preserve_local_parts: true },
@@ -68,7 +68,7 @@ export const editDomainOperation = adminOperation({
         ...limitWarnings(limitException),
         ...(before.name === after.name && before.mta_provider === after.mta_provider
           ? [
-              'Name and provider stay the same: this only registers the domain again and resets its verification.',
+              'The name and provider do not change: this only registers the domain again and resets its verification.',
             ]
           : []),
         ...(await boundKeyWarnings(tx, after)),
@@ -83,17 +83,17 @@ export const editDomainOperation = adminOperation({
 
 function stopsUntilVerified(before: DomainRow, after: DomainRow, queued: string): string[] {
   return [
-    ...(before.name === after.name ? [] : [`No mail is accepted from ${before.name} any more.`]),
-    `None is accepted from ${after.name} until its new records are seen.`,
-    `Mails still queued under the present identity: ${queued}. They go out signed with it${queued === '0' ? '' : '; leave its DKIM record published meanwhile'}.`,
-    `The present identity ${before.identity.id} with "${before.identity.provider}" is then deregistered, unless the name lives on there.`,
+    ...(before.name === after.name ? [] : [`Mail from ${before.name} is rejected.`]),
+    `Mail from ${after.name} is rejected until its new records are verified.`,
+    `Messages still queued under the current identity: ${queued}. They are signed with it and sent${queued === '0' ? '' : '; leave its DKIM record published until then'}.`,
+    `Then the current identity ${before.identity.id} is deregistered with "${before.identity.provider}", unless the name is still in use there.`,
   ]
 }
 
 function movedRoutes(before: DomainRow, after: DomainRow, moves: readonly RouteMove[]): string[] {
   if (before.name === after.name) return []
   return [
-    ...moves.map((move) => `Route ${move.id} takes mail for ${move.after} instead of ${move.before}.`),
-    `Mail that arrives for ${before.name} is refused from now on.`,
+    ...moves.map((move) => `Route ${move.id} receives mail for ${move.after} instead of ${move.before}.`),
+    `Inbound mail for ${before.name} is rejected.`,
   ]
 }

@@ -12,7 +12,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject, makeDomain } = fixtures(database, admin)
 
-/** So many that going through the API would take most of the test's time. */
+/** Inserted with SQL, because that many requests would take most of the test's time. */
 async function addMany(projectId: number, count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `with made as (
@@ -31,7 +31,7 @@ async function addMany(projectId: number, count: number): Promise<number[]> {
 }
 
 describe('domains.list', () => {
-  test('shows each domain of the project as it is shown alone, newest first', async () => {
+  test('returns each domain as domains.show does, newest first', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const first = await makeDomain(project.id)
     const second = await makeDomain(project.id, { mta_provider: 'service' })
@@ -43,12 +43,12 @@ describe('domains.list', () => {
     assert.ok(!answer.text.includes('PRIVATE KEY'))
   })
 
-  test('is empty for a project without domains', async () => {
+  test('returns an empty list for a project without domains', async () => {
     const { id } = await makeProject()
     assert.deepEqual((await admin.get(`/projects/${id}/domains`)).body, { data: [], next_cursor: null })
   })
 
-  test('gives each domain once at any page size, while others are added here and elsewhere', async () => {
+  test('returns each domain once at any page size, while domains are added in this and other projects', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const older = await addMany(project.id, 125)
     await addMany(other.id, 50)
@@ -59,14 +59,14 @@ describe('domains.list', () => {
     })
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const { id } = await makeProject()
     const [lastId = 0] = await addMany(id, 1)
     await assertStrictPaging(admin, `/projects/${id}/domains`, lastId)
     assertProblem(await admin.get(`/projects/${id}/domains?status=verified`), 400, 'invalid_parameter')
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await admin.get('/projects/999999999/domains'), 404, 'not_found')
   })
 })

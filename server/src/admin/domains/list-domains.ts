@@ -8,8 +8,8 @@ import { adminQuery } from '../operation.ts'
 export const listDomainsQuery = adminQuery({
   id: 'domains.list',
   path: '/admin/projects/:project_id/domains',
-  summary: 'List the domains of a project',
-  description: 'Domains, newest first, each with its records and what was seen of them.',
+  summary: "List a project's domains",
+  description: 'Domains, newest first, with their DNS records and the results of the last check.',
   params: ProjectParams,
   query: PageQuery,
   answer: listOf(Domain),

@@ -16,10 +16,10 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { Chance, seed } from '../../testing/harness/random.ts'
 
 /**
- * Domains are renamed while their routes are read, made, edited and deleted and keys are bound to them, by many at once.
- * Changes of a project happen one after the other, in the order of its audit chain: replayed in that order in a model,
- * each must have had the answer that the model gives there. What left no row, a refusal or a read, must be what the
- * model gives at some moment of its round: so nobody ever saw a domain that was renamed by half.
+ * Domains are renamed while many concurrent callers read, create, edit and delete their routes and bind keys to them.
+ * A project's changes are serialized in the order of its audit chain. When they are replayed in that order in a
+ * model, each must have returned the model's response. A request without an audit row, a rejection or a read, must
+ * match the model at some point of its round: no caller sees a half-renamed domain.
  */
 const rounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 150)
 const laneCount = 8
@@ -32,8 +32,8 @@ const { makeProject, allowServiceMta } = fixtures(database, admin)
 
 const tally = { acts: 0, changes: 0, renames: 0, moved: 0, refusals: 0, reads: 0, stale: 0, unavailable: 0 }
 
-describe('a domain that is renamed under load', () => {
-  test(`answers as if one after the other had come, ${rounds} rounds (seed ${seed})`, async (t) => {
+describe('a domain renamed under load', () => {
+  test(`responds as if requests were serialized, in ${rounds} rounds (seed ${seed})`, async (t) => {
     let left = rounds
     await Promise.all(
       Array.from({ length: laneCount }, async (_, number) => {
@@ -44,14 +44,17 @@ describe('a domain that is renamed under load', () => {
     t.diagnostic(JSON.stringify({ seed, rounds, mismatches: 0, ...tally }))
     assert.deepEqual(await strayAddresses(), [])
     assert.ok(tally.renames > rounds / 4 && tally.moved > rounds / 4, 'too few renames to prove anything')
-    // On a busy machine a request may wait for the project's lock until the database gives up. It must not fail otherwise.
+    // On a busy machine the wait for the project's lock may time out. The request must not fail for any other reason.
     const failures = api.logLines.filter((line) => line.includes('"level":"error"'))
     assert.deepEqual(
       failures.filter((line) => !line.includes('timeout')),
       [],
     )
     assert.equal(failures.length, tally.unavailable)
-    assert.ok(tally.refusals > rounds / 4 && tally.stale > rounds / 100, 'too few met to prove anything')
+    assert.ok(
+      tally.refusals > rounds / 4 && tally.stale > rounds / 100,
+      'too few concurrent requests to prove anything',
+    )
   })
 })
 
@@ -59,7 +62,7 @@ interface Lane {
   project: number
   acts: RandomActs
   state: ModelState
-  /** Of the audit chain. */
+  /** The position in the audit chain. */
   seq: number
 }
 
@@ -94,7 +97,7 @@ async function playRound(lane: Lane): Promise<void> {
     )
     const mismatch = mismatchOf(outcome.answer, expected) ?? auditMismatch(row, outcome.act, expected)
     assert.equal(mismatch, undefined, `${tell(outcome)}\nafter ${JSON.stringify(before)}\n${story}`)
-    assert.notEqual(expected.next, before, `a row for no change: ${story}`)
+    assert.notEqual(expected.next, before, `an audit row without a change: ${story}`)
     states.push(expected.next)
     note(outcome.act, expected)
   }
@@ -149,15 +152,15 @@ function bodyOf(act: Act): object {
   return 'body' in act ? act.body : {}
 }
 
-/** What is wrong with an answer, if anything is. */
+/** The difference between a response and the model, if any. */
 function mismatchOf({ status, headers, body }: Answer, { status: wanted, errors, shown }: Expected) {
   if (errors.length > 0) {
-    if (wanted !== 0 && status !== wanted) return `the model refuses with ${wanted}`
+    if (wanted !== 0 && status !== wanted) return `the model rejects with ${wanted}`
     return [409, 404, 412, 422].includes(status) && errors.includes(body?.error)
       ? undefined
-      : `the model refuses with ${errors.join(' or ')}`
+      : `the model rejects with ${errors.join(' or ')}`
   }
-  if (status !== wanted) return `the model answers ${wanted}`
+  if (status !== wanted) return `the model returns ${wanted}`
   if (shown === null) return undefined
   if (Array.isArray(shown)) {
     const all = body.data.map((one: object) => seen(one))
@@ -170,8 +173,8 @@ function mismatchOf({ status, headers, body }: Answer, { status: wanted, errors,
   return isSame ? undefined : `the model shows ${JSON.stringify(shown)}`
 }
 
-/** As the model has it. */
-// biome-ignore lint/suspicious/noExplicitAny: whatever was answered.
+/** The state in the model. */
+// biome-ignore lint/suspicious/noExplicitAny: any response.
 function seen(body: any): object {
   if ('dns_records' in body) return seenDomain(body)
   if ('prefix' in body) return { id: body.id, name: body.name, domain_id: body.domain_id }
@@ -179,7 +182,7 @@ function seen(body: any): object {
   return route
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever was answered.
+// biome-ignore lint/suspicious/noExplicitAny: any response.
 function seenDomain({ id, name, mta_provider, status, identity, dns_records }: any): object {
   const isWhole =
     status === 'pending' &&
@@ -210,7 +213,7 @@ function auditMismatch({ operation, related }: AuditRow, act: Act, { moves }: Ex
   return isDeepStrictEqual(recorded, told) ? undefined : `the model moves ${JSON.stringify(told)}`
 }
 
-/** Nothing was changed, so nothing may have been to be changed. */
+/** Nothing was changed, so the model must not expect a change. */
 function unrecordedMismatch({ act, answer }: Outcome, state: ModelState): string | undefined {
   const expected = perform(state, act)
   return expected.next === state ? mismatchOf(answer, expected) : 'the model changes something'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { auditOf } from '../../testing/expectations/audit.ts'
+import { auditOf, keptOfDomain } from '../../testing/expectations/audit.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { domainRows } from '../../testing/fixtures/domain-rows.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -8,7 +8,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** What happens once DNS shows the new record is in core/control/domains/check.test.ts. */
+/** The cutover to the new record is tested in core/control/domains/check.test.ts. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -53,7 +53,7 @@ async function makeOwn({ isVerified }: { isVerified: boolean }) {
 }
 
 describe('domains.rotate', () => {
-  test('puts a new key beside the one in use, which goes on signing', async () => {
+  test('adds a new key next to the current one, which still signs', async () => {
     const before = await makeOwn({ isVerified: true })
     const [old] = await keys(before.identity.id)
     const answer = await rotate(before)
@@ -84,9 +84,8 @@ describe('domains.rotate', () => {
         [after[1]?.id, 'pending', true],
       ],
     )
-    assert.deepEqual(after[0]?.sealed, old?.sealed, 'the key in use is as it was')
-    const row = { name: before.name, mta_provider: 'service', status: 'verified' }
-    const common = { ...row, identity_id: before.identity.id, selector: before.identity.selector }
+    assert.deepEqual(after[0]?.sealed, old?.sealed, 'the current key does not change')
+    const common = keptOfDomain(before)
     await assertAudited(answer, {
       operation: 'domains.rotate',
       project_id: before.project_id,
@@ -98,7 +97,7 @@ describe('domains.rotate', () => {
     assert.ok(!answer.text.includes('PRIVATE KEY'))
   })
 
-  test('has the records looked at now', async () => {
+  test('queues an immediate DNS check', async () => {
     const domain = await makeOwn({ isVerified: true })
     await rotate(domain)
     const [row] = await database.query(
@@ -108,7 +107,7 @@ describe('domains.rotate', () => {
     assert.deepEqual(row, { is_due: true, status: 'verified' })
   })
 
-  test('replaces a new key that DNS does not show yet', async () => {
+  test('replaces a new key that is not in DNS yet', async () => {
     const domain = await makeOwn({ isVerified: true })
     const [present] = dkimNames(domain)
     const [, first] = dkimNames((await rotate(domain)).body.resource)
@@ -131,7 +130,7 @@ describe('domains.rotate', () => {
     assert.equal((await keys(before.identity.id)).length, 1)
   })
 
-  test('five times at once leaves one key in use and one new', async () => {
+  test('leaves one current and one new key after five concurrent requests', async () => {
     const domain = await makeOwn({ isVerified: true })
     const answers = await Promise.all(Array.from({ length: 5 }, () => rotate(domain)))
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
@@ -144,7 +143,7 @@ describe('domains.rotate', () => {
     assert.equal(dkimNames(last.body.resource).length, 2)
   })
 
-  test('is refused where the provider keeps the keys', async () => {
+  test('is rejected if the provider manages the keys', async () => {
     const project = await makeProject()
     const domain = await makeDomain(project.id, { mta_provider: 'ses' })
     const answer = await rotate(domain)
@@ -154,7 +153,7 @@ describe('domains.rotate', () => {
     assert.deepEqual(await show(domain), domain)
   })
 
-  test('needs a reason, without which the keys are as they were', async () => {
+  test('requires a reason; without it, the keys do not change', async () => {
     const domain = await makeOwn({ isVerified: true })
     for (const answer of [await rotate(domain, {}), await admin.post(`${pathOf(domain)}/rotate`)]) {
       assertProblem(answer, 422, 'reason_required')
@@ -164,7 +163,7 @@ describe('domains.rotate', () => {
     assert.equal((await keys(domain.identity.id)).length, 1)
   })
 
-  test('honours If-Match, and is done once for one Idempotency-Key', async () => {
+  test('honours If-Match, and takes effect once per Idempotency-Key', async () => {
     const domain = await makeOwn({ isVerified: true })
     const path = `${pathOf(domain)}/rotate`
     assertProblem(await admin.post(path, { reason }, { 'if-match': '"9"' }), 412, 'stale_resource')
@@ -176,15 +175,15 @@ describe('domains.rotate', () => {
     assert.deepEqual(await show(domain), first.body.resource)
   })
 
-  test('tells beforehand which record to publish', async () => {
+  test('names the record to publish in its preview', async () => {
     const domain = await makeOwn({ isVerified: true })
     const { body } = await admin.post(`${pathOf(domain)}/rotate?dry_run=true`, {})
     assert.deepEqual(body.effects, [
       `Record to publish: TXT <selector>._domainkey.${domain.name} (dkim).`,
-      'Mail is signed with the present key until the new record is seen in DNS; nothing stops.',
+      'Mail is signed with the current key until the new record is found in DNS. Sending is not interrupted.',
     ])
     assert.deepEqual(body.warnings, [
-      'Leave the present record published for a week longer: mail on its way is still checked by it.',
+      'Leave the current record published for another week: receivers need it to verify mail in transit.',
     ])
     assert.equal(body.reason_required, true)
     assert.deepEqual(await show(domain), domain)
@@ -193,7 +192,7 @@ describe('domains.rotate', () => {
     assert.match(preview.body.effects[1], /is not verified yet/)
   })
 
-  test("answers 404 for another project's domain as for none", async () => {
+  test("returns the same 404 for another project's domain as for a missing one", async () => {
     const domain = await makeOwn({ isVerified: false })
     const other = await makeProject()
     for (const answer of [

@@ -12,9 +12,9 @@ export const rotateDomainKeyOperation = adminOperation({
   id: 'domains.rotate',
   kind: 'rotate',
   path: '/admin/projects/:project_id/domains/:id/rotate',
-  summary: 'Rotate the DKIM key of a domain',
+  summary: "Rotate a domain's DKIM key",
   description:
-    'Makes a new DKIM key beside the one in use. Mail is signed with the old one until DNS shows the record of the new one, and with the new one from then on. A new key that DNS does not show yet is replaced by another. The private key is never shown. Refused where the provider keeps the keys itself.',
+    "Creates a new DKIM key in addition to the current one. Mail is signed with the current key until the new key's record is found in DNS. If a previous rotation created a key whose record is not in DNS yet, that key is replaced. The private key is never returned. Not available if the provider manages the keys.",
   params: ProjectItemParams,
   body: {},
   example: { reason: 'Yearly rotation' },
@@ -45,12 +45,12 @@ export const rotateDomainKeyOperation = adminOperation({
       effects: [
         ...recordsToPublish({ dns_records: fresh }),
         before.status === 'verified'
-          ? 'Mail is signed with the present key until the new record is seen in DNS; nothing stops.'
-          : 'The domain is not verified yet; the new record is looked for instead of the present one.',
+          ? 'Mail is signed with the current key until the new record is found in DNS. Sending is not interrupted.'
+          : 'The domain is not verified yet. DNS checks will expect the new record instead of the current one.',
       ],
       warnings: [
         ...limitWarnings(limitException),
-        'Leave the present record published for a week longer: mail on its way is still checked by it.',
+        'Leave the current record published for another week: receivers need it to verify mail in transit.',
       ],
       answer: { resource: domainView(after) },
       views: { before: domainView(before), after: domainView(after) },

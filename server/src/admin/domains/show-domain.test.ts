@@ -16,7 +16,7 @@ const { assertNotAudited } = auditOf(database, admin)
 const { id: projectId } = await makeProject()
 
 describe('domains.show', () => {
-  test('shows what was made, with the version in the ETag', async () => {
+  test('returns the created resource, with its version in the ETag', async () => {
     for (const mta_provider of ['ses', 'service'] as const) {
       const domain = await makeDomain(projectId, { mta_provider })
       const answer = await admin.get(`/projects/${projectId}/domains/${domain.id}`)
@@ -28,7 +28,7 @@ describe('domains.show', () => {
     }
   })
 
-  test('shows what was seen of it and of its records, which moves neither version nor time', async () => {
+  test('shows the results of checks, which change neither version nor updated_at', async () => {
     const domain = await makeDomain(projectId)
     await database.query(
       `update control.domains set status = 'verified', verified_at = '2026-11-14 09:30:00.5+00',
@@ -58,7 +58,7 @@ describe('domains.show', () => {
     assert.equal(answer.headers.get('etag'), '"1"')
   })
 
-  test('shows the living identity, however many were before it', async () => {
+  test('shows the live identity, regardless of how many were retired', async () => {
     const domain = await makeDomain(projectId)
     const path = `/projects/${projectId}/domains/${domain.id}`
     const edited = await admin.patch(path, { mta_provider: 'ses' })
@@ -71,7 +71,7 @@ describe('domains.show', () => {
     assert.equal(shown.headers.get('etag'), '"2"')
   })
 
-  test("answers 404 for another project's domain as for none", async () => {
+  test("returns the same 404 for another project's domain as for a missing one", async () => {
     const domain = await makeDomain(projectId)
     const other = await makeProject()
     assertProblem(await admin.get(`/projects/${other.id}/domains/${domain.id}`), 404, 'not_found')

@@ -7,7 +7,8 @@ export const showDomain = adminQuery({
   id: 'domains.show',
   path: '/admin/projects/:project_id/domains/:id',
   summary: 'Show a domain',
-  description: 'One domain of a project, with its identity, its records and what was last seen of them.',
+  description:
+    'One domain of a project, with its identity, its DNS records and the results of the last check.',
   params: ProjectItemParams,
   query: {},
   answer: Domain,

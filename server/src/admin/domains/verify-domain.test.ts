@@ -8,7 +8,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { databaseNow, testDatabase } from '../../testing/harness/database.ts'
 
-/** The look itself is in core/control/domains/check.test.ts. */
+/** The check itself is tested in core/control/domains/check.test.ts. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -32,7 +32,7 @@ const setVerified = ({ id }: Domain) =>
   database.query(`update control.domains set status = 'verified', verified_at = now() where id = $1`, [id])
 
 describe('domains.verify', () => {
-  test('has the records looked at now, and moves neither version nor time', async () => {
+  test('queues an immediate DNS check, and changes neither version nor updated_at', async () => {
     const domain = await makeDomain((await makeProject()).id)
     const before = await databaseNow(database)
     const answer = await verify(domain, { reason: 'The customer has published the records' })
@@ -58,14 +58,14 @@ describe('domains.verify', () => {
     )
   })
 
-  test('needs no reason and no body', async () => {
+  test('requires no reason and no body', async () => {
     const domain = await makeDomain((await makeProject()).id)
     assert.equal((await verify(domain)).status, 200)
     assert.equal((await admin.post(`${pathOf(domain)}/verify`)).status, 200)
     assertProblem(await verify(domain, { status: 'verified' }), 422, 'validation_failed')
   })
 
-  test('works for a domain that is verified, has failed, or is looked at no more', async () => {
+  test('works for verified and failed domains, and for those that are no longer checked', async () => {
     for (const status of ['verified', 'failed']) {
       const domain = await makeDomain((await makeProject()).id)
       await database.query('update control.domains set status = $2, next_check_at = null where id = $1', [
@@ -78,7 +78,7 @@ describe('domains.verify', () => {
     }
   })
 
-  test('is refused while another project holds the name, and says which', async () => {
+  test('is rejected while the name is verified in another project, and the error names that project', async () => {
     const holder = await makeDomain((await makeProject()).id, { name: 'held.example.com' })
     const domain = await makeDomain((await makeProject()).id, { name: 'held.example.com' })
     await setVerified(holder)
@@ -96,31 +96,31 @@ describe('domains.verify', () => {
     }
     assert.equal(await dueAt(domain), null)
     assert.deepEqual(await jobs('domains.check'), before)
-    assert.equal((await verify(holder)).status, 200, 'the holder may ask')
+    assert.equal((await verify(holder)).status, 200, 'the project with the verified name can request a check')
     await admin.delete(pathOf(holder), { reason: 'Given up' })
     assert.equal((await verify(domain)).status, 200)
   })
 
-  test('is not refused because of a name above or below it', async () => {
+  test('is not rejected because of a parent domain or subdomain', async () => {
     const holder = await makeDomain((await makeProject()).id, { name: 'parent.example' })
     await setVerified(holder)
     const below = await makeDomain((await makeProject()).id, { name: 'sub.parent.example' })
     assert.equal((await verify(below)).status, 200)
   })
 
-  test('beforehand tells and does nothing', async () => {
+  test('describes its effect in a preview, and changes nothing', async () => {
     const domain = await makeDomain((await makeProject()).id)
     const before = await jobs('domains.check')
     const { body } = await admin.post(`${pathOf(domain)}/verify?dry_run=true`, {})
     assert.deepEqual([body.reason_required, body.warnings], [false, []])
     assert.deepEqual(body.effects, [
-      'The DNS records are checked within seconds. The result is shown with the domain.',
+      'The DNS records are checked within seconds. The domain then shows the result.',
     ])
     assert.equal(await dueAt(domain), null)
     assert.deepEqual(await jobs('domains.check'), before)
   })
 
-  test("answers 404 for another project's domain as for none", async () => {
+  test("returns the same 404 for another project's domain as for a missing one", async () => {
     const domain = await makeDomain((await makeProject()).id)
     const other = await makeProject()
     for (const stranger of [

@@ -22,7 +22,7 @@ const countEndpoints = async (): Promise<number> =>
   (await database.query<{ n: number }>('select count(*)::int as n from control.endpoints'))[0]?.n ?? 0
 
 describe('endpoints.create', () => {
-  test('makes an endpoint and tells its secret, this once', async () => {
+  test('creates an endpoint and returns its secret once', async () => {
     const answer = await create()
     assert.equal(answer.status, 201, answer.text)
     assert.deepEqual(Object.keys(answer.body), ['resource', 'secret'])
@@ -53,12 +53,12 @@ describe('endpoints.create', () => {
     await assertKeptNowhere(database, api, secret)
   })
 
-  test('gives each endpoint a secret of its own, also to equal ones', async () => {
+  test('generates a different secret for each endpoint, even with the same configuration', async () => {
     const secrets = await Promise.all(Array.from({ length: 8 }, async () => (await create()).body.secret))
     assert.equal(new Set(secrets).size, 8)
   })
 
-  test('is active unless told otherwise, and keeps the reason', async () => {
+  test('is active by default, and records the reason', async () => {
     const silent = await create({ is_active: undefined })
     assert.equal(silent.body.resource.is_active, true)
     const asleep = await create({ is_active: false, reason: 'Switched on next week' })
@@ -72,7 +72,7 @@ describe('endpoints.create', () => {
     })
   })
 
-  test('keeps name, address and events in their normal form', async () => {
+  test('stores name, URL and events in their canonical form', async () => {
     const { body } = await create({
       name: '  Bills ',
       url: 'HTTPS://Hooks.EXAMPLE.com:443/a/../b?x=1',
@@ -89,7 +89,7 @@ describe('endpoints.create', () => {
     )
   })
 
-  test('takes no event, every event, and none that there is not', async () => {
+  test('accepts no events or every event, and rejects unknown events', async () => {
     assert.deepEqual((await create({ events: [] })).body.resource.events, [])
     assert.deepEqual((await create({ events: eventTypes })).body.resource.events, eventTypes)
     for (const events of [
@@ -108,7 +108,7 @@ describe('endpoints.create', () => {
     }
   })
 
-  test('takes an https address that can be reached from the internet', async () => {
+  test('accepts a public https URL', async () => {
     for (const url of [
       'https://example.com',
       'https://example.com:8443/x',
@@ -119,7 +119,7 @@ describe('endpoints.create', () => {
     }
   })
 
-  test('refuses any other address', async () => {
+  test('rejects any other URL', async () => {
     const before = await countEndpoints()
     const urls = [
       '',
@@ -158,7 +158,7 @@ describe('endpoints.create', () => {
     assert.equal(await countEndpoints(), before)
   })
 
-  test('refuses a body that lacks a field or has another', async () => {
+  test('rejects missing and unknown fields', async () => {
     for (const field of ['name', 'url', 'events']) {
       assertProblem(await create({ [field]: undefined }), 422, 'validation_failed')
     }
@@ -172,7 +172,7 @@ describe('endpoints.create', () => {
     }
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     const answer = await admin.post('/projects/999999999/endpoints', endpointConfiguration)
     assertProblem(answer, 404, 'not_found')
   })

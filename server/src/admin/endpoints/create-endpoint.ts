@@ -12,7 +12,7 @@ export const createEndpointOperation = adminOperation({
   path: '/admin/projects/:project_id/endpoints',
   summary: 'Create an endpoint',
   description:
-    'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only. Beyond `max_endpoints` a `reason` is required, and the audit row records the exception.',
+    'Adds an HTTPS receiver for events and inbound mail. The signing secret is returned only in this response. A `reason` is required to exceed `max_endpoints`, and the audit entry records the exception.',
   params: ProjectParams,
   body: NewEndpointFields,
   refusals: ['limit_exceeded'],
@@ -32,8 +32,8 @@ export const createEndpointOperation = adminOperation({
       },
       effects: [
         row.is_active && row.events.length > 0
-          ? `It receives ${row.events.length} kinds of events from now on.`
-          : 'It receives no events yet.',
+          ? `The endpoint receives ${row.events.length} types of events.`
+          : 'The endpoint receives no events yet.',
       ],
       warnings: limitWarnings(limitException),
       answer: { resource: endpointView(row), secret },

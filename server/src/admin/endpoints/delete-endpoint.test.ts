@@ -20,7 +20,7 @@ const { id: projectId } = await makeProject()
 const pathOf = (id: number, project = projectId) => `/projects/${project}/endpoints/${id}`
 
 describe('endpoints.delete', () => {
-  test('removes the endpoint with its secret and its statistics, but not what the audit says of it', async () => {
+  test('deletes the endpoint, its secret and its statistics, and keeps its audit rows', async () => {
     const { resource, secret } = await makeEndpoint(projectId)
     await database.query('insert into control.endpoint_stats (endpoint_id, project_id) values ($1, $2)', [
       resource.id,
@@ -44,7 +44,7 @@ describe('endpoints.delete', () => {
     await assertKeptNowhere(database, api, secret)
   })
 
-  test('needs a reason', async () => {
+  test('requires a reason', async () => {
     const { resource } = await makeEndpoint(projectId)
     for (const body of [{}, undefined]) {
       const answer = await admin.delete(pathOf(resource.id), body)
@@ -54,7 +54,7 @@ describe('endpoints.delete', () => {
     assert.equal((await admin.get(pathOf(resource.id))).status, 200)
   })
 
-  test('is refused while a route points at it, and names the routes', async () => {
+  test('is rejected while a route refers to it, and the error names the routes', async () => {
     const { resource } = await makeEndpoint(projectId)
     const routes = [
       (await makeRouteTo(projectId, resource.id)).id,
@@ -73,7 +73,7 @@ describe('endpoints.delete', () => {
     assert.equal((await admin.delete(pathOf(resource.id), { reason })).status, 204)
   })
 
-  test('is not hindered by routes that point elsewhere', async () => {
+  test('is not blocked by routes to other endpoints', async () => {
     const [{ resource: used }, { resource: unused }] = [
       await makeEndpoint(projectId),
       await makeEndpoint(projectId),
@@ -82,7 +82,7 @@ describe('endpoints.delete', () => {
     assert.equal((await admin.delete(pathOf(unused.id), { reason })).status, 204)
   })
 
-  test('is refused also for a route that is being made at the same moment', async () => {
+  test('is also rejected if a route is created at the same time', async () => {
     const { resource } = await makeEndpoint(projectId)
     const answer = await holdingBack(
       database,
@@ -97,31 +97,31 @@ describe('endpoints.delete', () => {
     assertProblem(answer, 409, 'in_use')
   })
 
-  test('is previewed with what it receives: events of its own, and no inbound mail', async () => {
+  test('shows in its preview what the endpoint receives: its events, and no inbound mail', async () => {
     const previewOf = async (changes: object) => {
       const { resource } = await makeEndpoint(projectId, changes)
       return (await admin.delete(`${pathOf(resource.id)}?dry_run=true`)).body
     }
     const inUse = await previewOf({})
     assert.deepEqual(inUse.effects, [
-      'Its secret is destroyed, and nothing is delivered to it any more, what waits for it included.',
-      'No route sends it inbound mail, so none changes its way.',
+      'Its secret is destroyed. Nothing more is delivered to it, including pending deliveries.',
+      'No route sends inbound mail to it, so routing does not change.',
     ])
     assert.deepEqual(inUse.warnings, [
-      'The endpoint is in use: events that only it receives are no longer delivered.',
+      'The endpoint is in use: events that only this endpoint receives will no longer be delivered.',
     ])
     for (const unused of [{ is_active: false }, { events: [] }]) {
       assert.deepEqual((await previewOf(unused)).warnings, [])
     }
   })
 
-  test('by two at once happens once', async () => {
+  test('takes effect once for two concurrent requests', async () => {
     const { resource } = await makeEndpoint(projectId)
     const answers = await Promise.all([1, 2, 3].map(() => admin.delete(pathOf(resource.id), { reason })))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404, 404])
   })
 
-  test("answers 404 for another project's endpoint as for none, and removes nothing", async () => {
+  test("returns the same 404 for another project's endpoint as for a missing one, and deletes nothing", async () => {
     const { resource } = await makeEndpoint(projectId)
     const other = await makeProject()
     for (const path of [

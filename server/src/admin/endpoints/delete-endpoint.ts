@@ -6,8 +6,8 @@ export const deleteEndpointOperation = adminOperation({
   id: 'endpoints.delete',
   kind: 'delete',
   path: '/admin/projects/:project_id/endpoints/:id',
-  summary: 'Remove an endpoint',
-  description: 'Deletes an endpoint for good. Refused with `in_use` while a route sends it inbound mail.',
+  summary: 'Delete an endpoint',
+  description: 'Deletes an endpoint permanently. Returns `in_use` while a route sends inbound mail to it.',
   params: ProjectItemParams,
   body: {},
   refusals: ['in_use'],
@@ -21,12 +21,12 @@ export const deleteEndpointOperation = adminOperation({
         change: { resource: 'endpoint', id: before.id, before: endpointConfig(before), after: null },
       },
       effects: [
-        'Its secret is destroyed, and nothing is delivered to it any more, what waits for it included.',
-        'No route sends it inbound mail, so none changes its way.',
+        'Its secret is destroyed. Nothing more is delivered to it, including pending deliveries.',
+        'No route sends inbound mail to it, so routing does not change.',
       ],
       warnings:
         before.is_active && before.events.length > 0
-          ? ['The endpoint is in use: events that only it receives are no longer delivered.']
+          ? ['The endpoint is in use: events that only this endpoint receives will no longer be delivered.']
           : [],
       answer: null,
       version: null,

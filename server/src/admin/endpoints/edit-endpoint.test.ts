@@ -20,7 +20,7 @@ const edit = (id: number, change: object, project = projectId) =>
 const show = async (id: number) => (await admin.get(`/projects/${projectId}/endpoints/${id}`)).body
 
 describe('endpoints.edit', () => {
-  test('replaces the configuration and leaves the secret alone, without a reason', async () => {
+  test('replaces the configuration without a reason and keeps the secret', async () => {
     const { resource: before, secret } = await makeEndpoint(projectId)
     const configuration = {
       name: 'Renamed',
@@ -43,7 +43,7 @@ describe('endpoints.edit', () => {
     })
   })
 
-  test('changes each field alone when the others are given as they are', async () => {
+  test('changes a single field if all others are unchanged', async () => {
     for (const change of [
       { name: 'Renamed' },
       { url: 'https://hooks.example.com/v2' },
@@ -64,7 +64,7 @@ describe('endpoints.edit', () => {
     }
   })
 
-  test('names everything that a body lacks, and changes nothing by halves', async () => {
+  test('names every missing field, and makes no partial change', async () => {
     const { resource } = await makeEndpoint(projectId)
     const path = `/projects/${projectId}/endpoints/${resource.id}`
     for (const field of Object.keys(endpointConfiguration)) {
@@ -80,7 +80,7 @@ describe('endpoints.edit', () => {
     assert.deepEqual(await show(resource.id), resource)
   })
 
-  test('holds name, address and events to the rules of a new endpoint', async () => {
+  test('applies the rules of a new endpoint to name, URL and events', async () => {
     const { resource } = await makeEndpoint(projectId)
     for (const change of [
       { name: '' },
@@ -99,7 +99,7 @@ describe('endpoints.edit', () => {
     assert.deepEqual(await show(resource.id), resource)
   })
 
-  test('that changes nothing, whatever the spelling, moves nothing and leaves no trace', async () => {
+  test('keeps the version and writes no audit row if nothing changes, regardless of notation', async () => {
     const { resource } = await makeEndpoint(projectId)
     const answer = await edit(resource.id, {
       name: ` ${endpointConfiguration.name} `,
@@ -113,7 +113,7 @@ describe('endpoints.edit', () => {
     await assertNotAudited(answer)
   })
 
-  test('forgets why an endpoint was switched off once a person switches it on', async () => {
+  test('clears disabled_reason when a user activates the endpoint', async () => {
     const { resource } = await makeEndpoint(projectId)
     await database.query(
       `update control.endpoints set is_active = false, disabled_reason = 'It failed for five days' where id = $1`,
@@ -125,7 +125,7 @@ describe('endpoints.edit', () => {
     assert.deepEqual([on.body.is_active, on.body.disabled_reason], [true, null])
   })
 
-  test('is previewed with the routes that go on sending it inbound mail', async () => {
+  test('warns in its preview about routes that still send inbound mail to it', async () => {
     const { resource } = await makeEndpoint(projectId)
     const warningsOf = async (change: object): Promise<string[]> => {
       const path = `/projects/${projectId}/endpoints/${resource.id}?dry_run=true`
@@ -135,15 +135,15 @@ describe('endpoints.edit', () => {
     assert.deepEqual([await warningsOf({ is_active: false }), await warningsOf(moved)], [[], []])
     const { id } = await makeRouteTo(projectId, resource.id)
     assert.deepEqual(await warningsOf({ is_active: false }), [
-      `It receives no inbound mail either, which these routes go on sending it: ${id}.`,
+      `These routes still send inbound mail to the endpoint, which will not receive it: ${id}.`,
     ])
     assert.deepEqual(await warningsOf(moved), [
-      `Inbound mail of these routes goes to the new address, too: ${id}.`,
+      `Inbound mail from these routes is also sent to the new URL: ${id}.`,
     ])
     assert.deepEqual(await warningsOf({ name: 'Renamed' }), [])
   })
 
-  test("answers 404 for another project's endpoint as for none", async () => {
+  test("returns the same 404 for another project's endpoint as for a missing one", async () => {
     const { resource } = await makeEndpoint(projectId)
     const other = await makeProject()
     for (const answer of [

@@ -17,7 +17,7 @@ export const editEndpointOperation = adminOperation({
   path: '/admin/projects/:project_id/endpoints/:id',
   summary: 'Edit an endpoint',
   description:
-    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`. An endpoint that is switched on again forgets why it was off, and what waits for it is tried at once.',
+    'Replaces the complete editable configuration. `name`, `url`, `events` and `is_active` are required; if one is missing, the request is rejected with `incomplete_configuration`. Activating an endpoint clears `disabled_reason` and retries pending deliveries immediately.',
   params: ProjectItemParams,
   body: EndpointFields,
   isCompleteConfiguration: true,
@@ -41,24 +41,24 @@ export const editEndpointOperation = adminOperation({
             },
       effects: [
         ...(before.is_active && !after.is_active
-          ? ['It receives nothing until it is switched on again.']
+          ? ['The endpoint receives nothing until it is activated again.']
           : []),
         ...(!before.is_active && after.is_active
           ? [
-              'It receives events again from now on.',
-              'Pending deliveries are retried at once, and the count of consecutive failures restarts.',
+              'The endpoint receives events again.',
+              'Pending deliveries are retried immediately, and the count of consecutive failures is reset.',
             ]
           : []),
         ...(before.url === after.url
           ? []
-          : ['Deliveries go to the new address, retries of earlier ones included.']),
+          : ['Deliveries are sent to the new URL, including retries of earlier deliveries.']),
       ],
       warnings: async () => [
         ...(await routeWarnings(tx, before, after)),
         ...(new URL(before.url).host === new URL(after.url).host
           ? []
           : [
-              'Another host receives the data from now on, signed with the same secret. Rotate it if the old host must not sign for the new one.',
+              'A different host receives the data, signed with the same secret. Rotate the secret if the old host must not be able to sign requests to the new one.',
             ]),
       ],
       answer: endpointView(after),
@@ -67,13 +67,13 @@ export const editEndpointOperation = adminOperation({
   },
 })
 
-/** Routes go on pointing at an endpoint that is switched off or moved. */
+/** Routes still refer to an endpoint that is deactivated or has a new URL. */
 async function routeWarnings(tx: ReadTx, before: EndpointRow, after: EndpointRow): Promise<string[]> {
   const isSwitchedOff = before.is_active && !after.is_active
   if (!isSwitchedOff && before.url === after.url) return []
   const routes = await namedRoutes(tx, after)
   if (routes === undefined) return []
   return isSwitchedOff
-    ? [`It receives no inbound mail either, which these routes go on sending it: ${routes}.`]
-    : [`Inbound mail of these routes goes to the new address, too: ${routes}.`]
+    ? [`These routes still send inbound mail to the endpoint, which will not receive it: ${routes}.`]
+    : [`Inbound mail from these routes is also sent to the new URL: ${routes}.`]
 }

@@ -33,7 +33,7 @@ const idsOf = async (query: string): Promise<string[]> => {
 }
 
 describe('endpoints.attempts', () => {
-  test('shows what was tried and answered, newest first', async () => {
+  test('returns attempts with their responses, newest first', async () => {
     const { body } = await admin.get(path)
     assert.deepEqual(
       body.data.map(({ id }: { id: string }) => id),
@@ -56,10 +56,10 @@ describe('endpoints.attempts', () => {
     })
     const ms = Number.parseInt(String(first.id).replaceAll('-', '').slice(0, 12), 16)
     assert.equal(first.created_at, new Date(ms).toISOString())
-    assert.deepEqual([body.data[1].status, body.data[1].error], [null, 'It did not answer.'])
+    assert.deepEqual([body.data[1].status, body.data[1].error], [null, 'The endpoint did not respond.'])
   })
 
-  test('is narrowed by event and by outcome', async () => {
+  test('filters by event and by outcome', async () => {
     assert.deepEqual(await idsOf(`?event_id=${event}`), attempts.slice(-2))
     assert.deepEqual(await idsOf('?outcome=delivered'), attempts.slice(0, 1))
     assert.deepEqual(await idsOf(`?event_id=${event}&outcome=delivered`), [])
@@ -67,7 +67,7 @@ describe('endpoints.attempts', () => {
     assertProblem(await admin.get(`${path}?event_id=7`), 400, 'invalid_parameter')
   })
 
-  test('is paged without a gap, however it is narrowed', async () => {
+  test('paginates without gaps, with any filter', async () => {
     for (const [query, expected] of [
       ['', attempts],
       ['&outcome=failed', attempts.slice(1)],
@@ -85,7 +85,7 @@ describe('endpoints.attempts', () => {
     assertProblem(await admin.get(`${path}?cursor=YWZ0ZXI6MQ`), 400, 'invalid_parameter')
   })
 
-  test("answers 404 for another project's endpoint as for none", async () => {
+  test("returns the same 404 for another project's endpoint as for a missing one", async () => {
     const { id: other } = await makeProject()
     for (const elsewhere of [
       `/projects/${other}/endpoints/${resource.id}/attempts`,

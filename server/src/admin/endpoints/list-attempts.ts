@@ -7,8 +7,8 @@ import { adminQuery } from '../operation.ts'
 export const listAttemptsQuery = adminQuery({
   id: 'endpoints.attempts',
   path: '/admin/projects/:project_id/endpoints/:id/attempts',
-  summary: 'List what was tried to deliver to an endpoint',
-  description: 'Deliveries as they were tried, newest first, with what the endpoint answered.',
+  summary: "List an endpoint's delivery attempts",
+  description: "Delivery attempts, newest first, with the endpoint's responses.",
   params: ProjectItemParams,
   query: { ...PageQuery, ...attemptFilter },
   answer: searchOf(DeliveryAttempt),

@@ -12,7 +12,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject, makeEndpoint } = fixtures(database, admin)
 
-/** So many that going through the API would take most of the test's time. */
+/** Inserted with SQL, because that many requests would take most of the test's time. */
 async function addMany(projectId: number, count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `insert into control.endpoints (project_id, name, url, events, encrypted_secret, secret_hint)
@@ -23,7 +23,7 @@ async function addMany(projectId: number, count: number): Promise<number[]> {
 }
 
 describe('endpoints.list', () => {
-  test('shows each endpoint of the project as it is shown alone, newest first, and no secret', async () => {
+  test('returns each endpoint as endpoints.show does, newest first, without secrets', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const [first, second] = [
       await makeEndpoint(project.id),
@@ -35,12 +35,12 @@ describe('endpoints.list', () => {
     for (const { secret } of [first, second]) assert.ok(!answer.text.includes(secret.slice(6, -4)))
   })
 
-  test('is empty for a project without endpoints', async () => {
+  test('returns an empty list for a project without endpoints', async () => {
     const { id } = await makeProject()
     assert.deepEqual((await admin.get(`/projects/${id}/endpoints`)).body, { data: [], next_cursor: null })
   })
 
-  test('gives each endpoint once at any page size, while others are added here and elsewhere', async () => {
+  test('returns each endpoint once at any page size, while endpoints are added in this and other projects', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const older = await addMany(project.id, 125)
     await addMany(other.id, 50)
@@ -51,14 +51,14 @@ describe('endpoints.list', () => {
     })
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const { id } = await makeProject()
     const [lastId = 0] = await addMany(id, 1)
     await assertStrictPaging(admin, `/projects/${id}/endpoints`, lastId)
     assertProblem(await admin.get(`/projects/${id}/endpoints?is_active=true`), 400, 'invalid_parameter')
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await admin.get('/projects/999999999/endpoints'), 404, 'not_found')
   })
 })

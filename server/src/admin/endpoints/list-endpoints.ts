@@ -8,7 +8,7 @@ import { adminQuery } from '../operation.ts'
 export const listEndpointsQuery = adminQuery({
   id: 'endpoints.list',
   path: '/admin/projects/:project_id/endpoints',
-  summary: 'List the endpoints of a project',
+  summary: "List a project's endpoints",
   description: 'Endpoints, newest first.',
   params: ProjectParams,
   query: PageQuery,

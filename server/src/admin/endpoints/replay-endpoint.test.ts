@@ -19,7 +19,7 @@ const { id: projectId } = await makeProject()
 const deps = { db: api.context.db.admin, mailDb: api.context.cells.all[0].mail }
 
 const pathOf = (id: number) => `/projects/${projectId}/endpoints/${id}/replay`
-const told = async (id: number) => {
+const outboxMessages = async (id: number) => {
   const rows = await database.query<{ payload: { endpoint_id: number } }>(
     `select payload from control.outbox where topic = 'endpoint.replay'`,
   )
@@ -34,7 +34,7 @@ const understood = {
 }
 
 describe('endpoints.replay', () => {
-  test('of one event is accepted with its audit row and a word to the mail plane', async () => {
+  test('of one event writes an audit row and an outbox message to the mail side', async () => {
     const { resource } = await makeEndpoint(projectId)
     const event_id = await makeEvent(projectId)
     const answer = await admin.post(pathOf(resource.id), { event_id, reason: 'Lost' })
@@ -48,23 +48,23 @@ describe('endpoints.replay', () => {
       before: nothing,
       after: { ...nothing, event_id },
     })
-    assert.deepEqual(await told(resource.id), [{ endpoint_id: resource.id, event_id }])
-    // One after the other, as many as are wanted.
+    assert.deepEqual(await outboxMessages(resource.id), [{ endpoint_id: resource.id, event_id }])
+    // Any number of sequential replays is allowed.
     assert.equal((await admin.post(pathOf(resource.id), { event_id })).status, 202)
   })
 
-  test('of a stretch of time leaves out what was taken, unless told otherwise', async () => {
+  test('of a time range skips delivered events by default', async () => {
     const { resource } = await makeEndpoint(projectId)
     const answer = await admin.post(pathOf(resource.id), range)
     assert.equal(answer.status, 202, answer.text)
     assert.deepEqual(answer.body, { endpoint_id: resource.id, ...nothing, ...understood })
-    assert.deepEqual(await told(resource.id), [{ endpoint_id: resource.id, ...understood }])
+    assert.deepEqual(await outboxMessages(resource.id), [{ endpoint_id: resource.id, ...understood }])
     const { resource: other } = await makeEndpoint(projectId)
     const all = await admin.post(pathOf(other.id), { ...range, only_undelivered: false })
     assert.equal(all.body.only_undelivered, false)
   })
 
-  test('of a stretch of time is one at a time, from the request to its end', async () => {
+  test('of a time range is limited to one at a time, until it is finished', async () => {
     const { resource } = await makeEndpoint(projectId)
     const isRefused = async () => {
       const answer = await admin.post(pathOf(resource.id), range)
@@ -81,12 +81,16 @@ describe('endpoints.replay', () => {
     await relayToMail(deps)
     await isRefused()
     const event_id = await makeEvent(projectId)
-    assert.equal((await admin.post(pathOf(resource.id), { event_id })).status, 202, 'single events go on')
+    assert.equal(
+      (await admin.post(pathOf(resource.id), { event_id })).status,
+      202,
+      'single events are still replayed',
+    )
     await database.query('delete from mail.replays where endpoint_id = $1', [resource.id])
     assert.equal((await admin.post(pathOf(resource.id), range)).status, 202)
   })
 
-  test('takes exactly one event or one stretch of time, that is past and kept', async () => {
+  test('accepts exactly one event or one past time range within the retention', async () => {
     const { resource } = await makeEndpoint(projectId)
     const event_id = await makeEvent(projectId)
     const past = (ms: number) => new Date(Date.now() - ms).toISOString()
@@ -97,7 +101,7 @@ describe('endpoints.replay', () => {
       [{ to: range.to }, /either one event/],
       [{ event_id, ...range }, /either one event/],
       [{ event_id, from: range.from }, /either one event/],
-      [{ event_id, only_undelivered: false }, /"only_undelivered" applies to a time range/],
+      [{ event_id, only_undelivered: false }, /"only_undelivered" applies only to a time range/],
       [{ from: range.to, to: range.to }, /"from" must be before "to"/],
       [{ from: range.to, to: range.from }, /"from" must be before "to"/],
       [{ from: past(60_000), to: past(-60_000) }, /"to" must not be in the future/],
@@ -115,10 +119,10 @@ describe('endpoints.replay', () => {
       assert.match(answer.body.message, message)
       await assertNotAudited(answer)
     }
-    assert.deepEqual(await told(resource.id), [])
+    assert.deepEqual(await outboxMessages(resource.id), [])
   })
 
-  test("answers 404 for another project's event as for none", async () => {
+  test("returns the same 404 for another project's event as for a missing one", async () => {
     const { resource } = await makeEndpoint(projectId)
     const { id: other } = await makeProject()
     const foreign = await makeEvent(other)
@@ -131,7 +135,7 @@ describe('endpoints.replay', () => {
     assert.equal(answers[0]?.text.replace(foreign, never), answers[1]?.text)
   })
 
-  test('is refused for an endpoint that is switched off', async () => {
+  test('is rejected for an inactive endpoint', async () => {
     const { resource } = await makeEndpoint(projectId, { is_active: false })
     for (const body of [range, { event_id: await makeEvent(projectId) }]) {
       const answer = await admin.post(pathOf(resource.id), body)
@@ -140,22 +144,22 @@ describe('endpoints.replay', () => {
     }
   })
 
-  test('is previewed in words, and does nothing then', async () => {
+  test('describes its effect in a preview, and delivers nothing', async () => {
     const { resource } = await makeEndpoint(projectId)
     const event_id = await makeEvent(projectId)
     for (const [body, effect] of [
-      [{ event_id }, new RegExp(`The event ${event_id} is delivered once more`)],
-      [range, /from 2026-01-01T00:00:00\.000Z to .*, those that it has taken left out\./],
-      [{ ...range, only_undelivered: false }, /those that it has taken, too\./],
+      [{ event_id }, new RegExp(`The event ${event_id} is delivered again`)],
+      [range, /from 2026-01-01T00:00:00\.000Z to .*, except those already delivered\./],
+      [{ ...range, only_undelivered: false }, /including those already delivered\./],
     ] as const) {
       const answer = await admin.post(`${pathOf(resource.id)}?dry_run=true`, body)
       assert.equal(answer.status, 200, answer.text)
       assert.match(answer.body.effects[0], effect)
     }
-    assert.deepEqual(await told(resource.id), [])
+    assert.deepEqual(await outboxMessages(resource.id), [])
   })
 
-  test('of single events is refused beyond so many a minute', async () => {
+  test('of single events is rate-limited per minute', async () => {
     const strict = await startApi(database, { POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT: '1' })
     const { email } = await strict.makeAdmin()
     const client = new Client(strict.url, await strict.tokenOf(email))

@@ -10,12 +10,12 @@ export const replayEndpointOperation = adminOperation({
   id: 'endpoints.replay',
   kind: 'enqueue',
   path: '/admin/projects/:project_id/endpoints/:id/replay',
-  summary: 'Deliver events to an endpoint once more',
+  summary: 'Replay events to an endpoint',
   description:
-    'Delivers one event (`event_id`), or those of a stretch of time (`from` and `to`), under the `webhook-id` that they had. It is done after the answer, a stretch of time a little at a time, one per endpoint; `endpoints.attempts` tells what became of it. Refused for an endpoint that is switched off, and beyond so many single events a minute.',
+    'Redelivers one event (`event_id`) or all events in a time range (`from` and `to`), with their original `webhook-id`. The replay is asynchronous. A time range is replayed gradually, and only one range per endpoint can be replayed at a time. `endpoints.attempts` lists the results. The endpoint must be active. The number of single-event replays per minute is limited.',
   params: ProjectItemParams,
   body: ReplayFields,
-  example: { ...replayExample, reason: 'Their receiver lost the events of this night' },
+  example: { ...replayExample, reason: 'The receiver lost the events of last night' },
   answer: EndpointReplay,
   hasVersion: false,
   preload: (mail, { project_id, id }, body) => preloadReplay(mail, project_id, id, body),
@@ -29,7 +29,7 @@ export const replayEndpointOperation = adminOperation({
         change: { resource: 'endpoint', id: endpoint_id, before: { ...nothing }, after: replay },
       },
       effects: effectsOf(answer),
-      warnings: queueWarnings(endpoint, replay.event_id === null ? 'when it is due' : 'at once'),
+      warnings: queueWarnings(endpoint, replay.event_id === null ? 'when it is due' : 'immediately'),
       answer,
       version: null,
     }
@@ -39,7 +39,7 @@ export const replayEndpointOperation = adminOperation({
 const nothing = { event_id: null, from: null, to: null, only_undelivered: null }
 
 function effectsOf({ event_id, from, to, only_undelivered }: Static<typeof EndpointReplay>): string[] {
-  if (event_id !== null) return [`The event ${event_id} is delivered once more, under the same webhook-id.`]
-  const which = only_undelivered ? 'those that it has taken left out' : 'those that it has taken, too'
-  return [`Events from ${from} to ${to} are delivered once more, a little at a time, ${which}.`]
+  if (event_id !== null) return [`The event ${event_id} is delivered again with the same webhook-id.`]
+  const which = only_undelivered ? 'except those already delivered' : 'including those already delivered'
+  return [`Events from ${from} to ${to} are redelivered gradually, ${which}.`]
 }

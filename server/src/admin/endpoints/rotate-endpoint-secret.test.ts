@@ -20,7 +20,7 @@ const rotate = (id: number, body: object | undefined = { reason }, project = pro
   admin.post(`/projects/${project}/endpoints/${id}/rotate`, body)
 
 describe('endpoints.rotate', () => {
-  test('gives a new secret, and nothing is left of the old one', async () => {
+  test('creates a new secret and removes the old one', async () => {
     const { resource: before, secret: old } = await makeEndpoint(projectId)
     const answer = await rotate(before.id)
     assert.equal(answer.status, 200, answer.text)
@@ -48,12 +48,12 @@ describe('endpoints.rotate', () => {
     await assertKeptNowhere(database, api, secret)
   })
 
-  test('works on an endpoint that is switched off, and leaves it so', async () => {
+  test('rotates the secret of an inactive endpoint, which stays inactive', async () => {
     const { resource } = await makeEndpoint(projectId, { is_active: false })
     assert.equal((await rotate(resource.id)).body.resource.is_active, false)
   })
 
-  test('needs a reason, without which the old secret lives', async () => {
+  test('requires a reason; without it, the old secret stays valid', async () => {
     const { resource, secret } = await makeEndpoint(projectId)
     const path = `/projects/${projectId}/endpoints/${resource.id}/rotate`
     for (const answer of [await admin.post(path, {}), await admin.post(path)]) {
@@ -65,7 +65,7 @@ describe('endpoints.rotate', () => {
     assert.equal(await livingSecret(database, api, resource), secret)
   })
 
-  test('twenty times at once gives twenty audit rows and one living secret', async () => {
+  test('writes twenty audit rows and leaves one valid secret for twenty concurrent requests', async () => {
     const { resource, secret: first } = await makeEndpoint(projectId)
     const answers = await Promise.all(Array.from({ length: 20 }, () => rotate(resource.id)))
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
@@ -92,7 +92,7 @@ describe('endpoints.rotate', () => {
       [String(resource.id)],
     )
     assert.equal(rows.length, 20)
-    // Each began where the one before it ended.
+    // Each row starts with the state in which the previous row ended.
     const hints = [first.slice(-5, -1), ...rows.map(({ after }) => after.secret_hint)]
     assert.deepEqual(
       rows.map(({ before }) => before.secret_hint),
@@ -101,7 +101,7 @@ describe('endpoints.rotate', () => {
     assert.equal(hints.at(-1), living.slice(-5, -1))
   })
 
-  test("answers 404 for another project's endpoint as for none", async () => {
+  test("returns the same 404 for another project's endpoint as for a missing one", async () => {
     const { resource, secret } = await makeEndpoint(projectId)
     const other = await makeProject()
     for (const answer of [

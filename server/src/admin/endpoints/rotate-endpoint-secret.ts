@@ -12,15 +12,15 @@ export const rotateEndpointOperation = adminOperation({
   id: 'endpoints.rotate',
   kind: 'rotate',
   path: '/admin/projects/:project_id/endpoints/:id/rotate',
-  summary: 'Rotate the secret of an endpoint',
+  summary: "Rotate an endpoint's secret",
   description:
-    'Makes a new signing secret and tells it this once. The previous one signs nothing from the commit on, retries that are already queued included.',
+    'Creates a new signing secret and returns it only in this response. All further deliveries are signed with the new secret, including queued retries.',
   params: ProjectItemParams,
   body: {},
   example: { reason: 'The receiver was compromised' },
   answer: EndpointWithSecret,
   revealsSecret: true,
-  // Locked: two rotations at once give two audit rows and one living secret.
+  // Locked: two concurrent rotations write two audit rows and leave one valid secret.
   target: (tx, { project_id, id }) => lockEndpoint(tx, project_id, id),
   async run({ tx, vault, target: before }) {
     const { row: after, secret } = await rotateEndpointSecret(tx, vault, before)
@@ -34,8 +34,8 @@ export const rotateEndpointOperation = adminOperation({
           after: endpointConfig(after),
         },
       },
-      effects: ['The present secret signs nothing any more, queued retries included.'],
-      warnings: ['The receiver refuses every delivery until it knows the new secret.'],
+      effects: ['All further deliveries are signed with the new secret, including queued retries.'],
+      warnings: ['The receiver will reject deliveries until it has the new secret.'],
       answer: { resource: endpointView(after), secret },
       version: after.version,
       location: `/v1/admin/projects/${after.project_id}/endpoints/${after.id}`,

@@ -16,7 +16,7 @@ const { assertNotAudited } = auditOf(database, admin)
 const { id: projectId } = await makeProject()
 
 describe('endpoints.show', () => {
-  test('shows what was made, with the version in the ETag and no more of the secret than its end', async () => {
+  test('returns the created endpoint with its version in the ETag and only the end of the secret', async () => {
     const { resource, secret } = await makeEndpoint(projectId)
     const answer = await admin.get(`/projects/${projectId}/endpoints/${resource.id}`)
     assert.equal(answer.status, 200)
@@ -26,7 +26,7 @@ describe('endpoints.show', () => {
     await assertNotAudited(answer)
   })
 
-  test('shows what the mail plane knows of it, which moves neither version nor time', async () => {
+  test('shows delivery statistics, which change neither version nor updated_at', async () => {
     const { resource } = await makeEndpoint(projectId)
     await database.query(
       `insert into control.endpoint_stats (endpoint_id, project_id, last_success_at, consecutive_failures)
@@ -42,7 +42,7 @@ describe('endpoints.show', () => {
     assert.equal(answer.headers.get('etag'), '"1"')
   })
 
-  test("answers 404 for another project's endpoint as for none", async () => {
+  test("returns the same 404 for another project's endpoint as for a missing one", async () => {
     const { resource } = await makeEndpoint(projectId)
     const other = await makeProject()
     const foreign = await admin.get(`/projects/${other.id}/endpoints/${resource.id}`)

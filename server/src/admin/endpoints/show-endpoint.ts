@@ -7,7 +7,8 @@ export const showEndpoint = adminQuery({
   id: 'endpoints.show',
   path: '/admin/projects/:project_id/endpoints/:id',
   summary: 'Show an endpoint',
-  description: 'One endpoint of a project. Its secret is never shown, only its last four characters.',
+  description:
+    'One endpoint of a project. The response contains the last four characters of the secret, never the secret itself.',
   params: ProjectItemParams,
   query: {},
   answer: Endpoint,

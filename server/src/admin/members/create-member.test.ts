@@ -23,7 +23,7 @@ const countMembers = async (projectId: number): Promise<number> =>
 const projectFor = async (max_users: number) => makeProject({ plan_id: (await makePlan({ max_users })).id })
 
 describe('members.create', () => {
-  test('adds somebody with an account at once', async () => {
+  test('adds a user with an account immediately', async () => {
     const { id: projectId } = await makeProject()
     const user = await makeUser()
     const answer = await create(projectId, { email: user.email, role: 'admin' })
@@ -54,7 +54,7 @@ describe('members.create', () => {
     })
   })
 
-  test('invites everybody else', async () => {
+  test('invites any other address', async () => {
     const { id: projectId } = await makeProject()
     const answer = await create(projectId, { email: 'nobody.yet@example.com', role: 'viewer', reason })
     assert.equal(answer.status, 201, answer.text)
@@ -70,7 +70,7 @@ describe('members.create', () => {
     })
   })
 
-  test('takes an address in any case for the same one', async () => {
+  test('treats addresses as case-insensitive', async () => {
     const { id: projectId } = await makeProject()
     const user = await makeUser({ email: 'mixed.case@example.org' })
     const joined = await create(projectId, { email: 'Mixed.Case@EXAMPLE.org' })
@@ -83,7 +83,7 @@ describe('members.create', () => {
     assertProblem(await create(projectId, { email: 'new.face@example.org' }), 409, 'already_exists')
   })
 
-  test('refuses whoever is a member, an owner or invited already, with a reason too', async () => {
+  test('rejects an address that is already a member, owner or invited, even with a reason', async () => {
     const owner = await makeUser()
     const { id: projectId } = await makeProject({ user_id: owner.id })
     const member = await makeUser()
@@ -94,7 +94,7 @@ describe('members.create', () => {
       assertProblem(answer, 409, 'already_exists')
       await assertNotAudited(answer)
     }
-    // The account is a member already, under the address it had then.
+    // The account is already a member, under its previous address.
     await database.query('update control.users set email = $2 where id = $1', [
       member.id,
       'moved@example.org',
@@ -103,14 +103,14 @@ describe('members.create', () => {
     assert.equal(await countMembers(projectId), 3)
   })
 
-  test('lets one person be in many projects', async () => {
+  test('allows one person in many projects', async () => {
     const user = await makeUser()
     for (const { id } of [await makeProject(), await makeProject()]) {
       assert.equal((await create(id, { email: user.email })).body.user_id, user.id)
     }
   })
 
-  test('gives out every role but that of the owner', async () => {
+  test('accepts every role except owner', async () => {
     const { id } = await makeProject()
     for (const role of ['admin', 'developer', 'viewer']) {
       assert.equal((await create(id, { email: `${role}@example.org`, role })).body.role, role)
@@ -120,7 +120,7 @@ describe('members.create', () => {
     }
   })
 
-  test('refuses what is no address that can sign in', async () => {
+  test('rejects an invalid address', async () => {
     const { id } = await makeProject()
     const emails = [
       '',
@@ -146,13 +146,13 @@ describe('members.create', () => {
     assert.equal(await countMembers(id), 1)
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await create(999_999_999, { reason }), 404, 'not_found')
   })
 })
 
-describe('members.create: max_users of the plan in force', () => {
-  test('stops a create that would go past it, and says that a reason allows it', async () => {
+describe('members.create: max_users of the current plan', () => {
+  test('rejects a create that would exceed it, and says that a reason is required', async () => {
     const { id } = await projectFor(2)
     assert.equal((await create(id, { email: 'second@example.org' })).status, 201)
     const answer = await create(id, { email: 'third@example.org' })
@@ -162,7 +162,7 @@ describe('members.create: max_users of the plan in force', () => {
     assert.equal(await countMembers(id), 2)
   })
 
-  test('gives way to a reason, and the audit row tells the limit, its value and the count', async () => {
+  test('can be exceeded with a reason, and the audit row records the limit, its value and the count', async () => {
     const { id: projectId } = await projectFor(1)
     for (const count of [2, 3]) {
       const email = `number${count}@example.org`
@@ -180,7 +180,7 @@ describe('members.create: max_users of the plan in force', () => {
     }
   })
 
-  test('is no exception where a reason was given and not needed', async () => {
+  test('records no exception for an unneeded reason', async () => {
     const { id: projectId } = await projectFor(2)
     const answer = await create(projectId, { reason })
     await assertAudited(answer, {
@@ -193,7 +193,7 @@ describe('members.create: max_users of the plan in force', () => {
     })
   })
 
-  test('has room again once somebody has left', async () => {
+  test('allows another member after one is removed', async () => {
     const { id } = await projectFor(2)
     const member = await makeMember(id)
     assertProblem(await create(id, {}), 422, 'limit_exceeded')
@@ -201,7 +201,7 @@ describe('members.create: max_users of the plan in force', () => {
     assert.equal((await create(id, {})).status, 201)
   })
 
-  test("is the administrator's plan's, where one is set", async () => {
+  test('is taken from the plan override, if one is set', async () => {
     const { id } = await projectFor(1)
     const larger = await makePlan({ max_users: 2 })
     await admin.patch(`/projects/${id}`, { admin_plan_id: larger.id, reason })
@@ -213,20 +213,20 @@ describe('members.create: max_users of the plan in force', () => {
     assert.match(answer.body.message, /allows 1 /)
   })
 
-  test('of 0 is gone past by everybody', async () => {
+  test('of 0 is exceeded by any member', async () => {
     const plan_id = (await makePlan({ max_users: 0 })).id
     const { id } = await makeProject({ plan_id, reason })
     assertProblem(await create(id, {}), 422, 'limit_exceeded')
   })
 
-  test('is not told to whoever would be refused anyway', async () => {
+  test('is not revealed if the request is rejected anyway', async () => {
     const { id } = await projectFor(1)
     const { email } = (await admin.get(`/projects/${id}/members`)).body.data[0]
     assertProblem(await create(id, { email }), 409, 'already_exists')
   })
 })
 
-describe('members.create: two at once for the last place', () => {
+describe('members.create: two concurrent requests for the last seat', () => {
   const rounds = 15
   const together = (projectId: number, body: object) =>
     Promise.all(['one@example.org', 'two@example.org'].map((email) => create(projectId, { ...body, email })))
@@ -251,7 +251,7 @@ describe('members.create: two at once for the last place', () => {
     }
   })
 
-  test('without reasons, exactly one is refused', async () => {
+  test('without reasons, exactly one is rejected', async () => {
     for (let round = 0; round < rounds; round++) {
       const { id } = await projectFor(2)
       const answers = await together(id, {})
@@ -260,7 +260,7 @@ describe('members.create: two at once for the last place', () => {
     }
   })
 
-  test('of the same address, exactly one is a member', async () => {
+  test('for the same address, exactly one succeeds', async () => {
     for (let round = 0; round < rounds; round++) {
       const { id } = await makeProject()
       const answers = await Promise.all([create(id, {}), create(id, {}), create(id, {})])
@@ -269,7 +269,7 @@ describe('members.create: two at once for the last place', () => {
     }
   })
 
-  test('one that waits for a change of the plan is held to the new limit', async () => {
+  test('one that waits for a change to the plan must meet the new limit', async () => {
     const project = await makeProject()
     const small = await makePlan({ max_users: 1 })
     const answer = await holdingBack(
@@ -280,7 +280,7 @@ describe('members.create: two at once for the last place', () => {
     assertProblem(answer, 422, 'limit_exceeded')
   })
 
-  test('one that waits for the project is held to a limit that was lowered meanwhile', async () => {
+  test('one that waits for the project must meet a limit that was lowered in the meantime', async () => {
     const plan = await makePlan({ max_users: 10 })
     const project = await makeProject({ plan_id: plan.id })
     const answer = await holdingBack(

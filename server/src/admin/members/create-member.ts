@@ -14,7 +14,7 @@ export const createMemberOperation = adminOperation({
   path: '/admin/projects/:project_id/members',
   summary: 'Add a member',
   description:
-    'Adds the user with this address to the project, or invites the address if no account has it. Invitations count as members. Beyond `max_users` of the plan in force, `max_pending_invitations`, or the invitations of a day for the project or the address, a `reason` is required, and the audit row records the exception.',
+    "Adds the user with this address to the project, or invites the address if it does not belong to an account. Invitations count as members. A `reason` is required to exceed `max_pending_invitations`, the daily invitation limits per project and per address, or the current plan's `max_users`, and the audit entry records the exception.",
   params: ProjectParams,
   body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
   refusals: ['already_exists', 'limit_exceeded'],
@@ -23,7 +23,7 @@ export const createMemberOperation = adminOperation({
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, domains, caps, actorId, target: project, body }) {
     const { row, count } = await createMember(tx, domains.jobs, project.id, { ...body, invitedBy: actorId })
-    // As it is now: the project's row may have been waited for.
+    // Read after the lock: the project may have changed while the request waited for it.
     const { max_users: limit } = await planInForce(tx, project.id)
     const isInvited = row.user_id === null
     const ofToday = isInvited ? await invitationsBeyond(tx, caps, project.id, null, row.email) : null
@@ -40,9 +40,9 @@ export const createMemberOperation = adminOperation({
       },
       effects: [
         isInvited
-          ? 'The address is invited by mail; the person becomes a member by joining.'
-          : 'The account with this address is a member at once.',
-        `The project then has ${count} members, of ${limit} that its plan allows.`,
+          ? 'The address receives an invitation. The person becomes a member by accepting it.'
+          : 'The account with this address becomes a member immediately.',
+        `The project will have ${count} of ${limit} members in its plan.`,
       ],
       warnings: limitWarnings(limitException),
       answer: memberView(row),

@@ -24,7 +24,7 @@ const membersOf = async (projectId: number): Promise<Member[]> =>
 const { id: projectId } = await makeProject()
 
 describe('members.delete', () => {
-  test('removes a member, whose audit row outlives the membership', async () => {
+  test('removes a member and keeps the audit rows', async () => {
     const user = await makeUser()
     const member = await makeMember(projectId, { email: user.email, role: 'admin' })
     const answer = await admin.delete(pathOf(member), { reason })
@@ -41,7 +41,7 @@ describe('members.delete', () => {
     })
   })
 
-  test('withdraws an invitation, and the address can be invited anew', async () => {
+  test('withdraws an invitation, and the address can be invited again', async () => {
     const member = await makeMember(projectId, { email: 'again@example.org' })
     const answer = await admin.delete(pathOf(member), { reason })
     await assertAudited(answer, {
@@ -55,7 +55,7 @@ describe('members.delete', () => {
     assert.notEqual((await makeMember(projectId, { email: 'again@example.org' })).id, member.id)
   })
 
-  test('needs a reason', async () => {
+  test('requires a reason', async () => {
     const member = await makeMember(projectId)
     for (const body of [{}, undefined]) {
       const answer = await admin.delete(pathOf(member), body)
@@ -77,7 +77,7 @@ describe('members.delete', () => {
     assert.deepEqual(await membersOf(project.id), [owner])
   })
 
-  test("answers 404 for another project's member as for none, and removes nobody", async () => {
+  test("returns the same 404 for another project's member as for a missing one, and removes nobody", async () => {
     const member = await makeMember(projectId)
     const other = await makeProject()
     for (const path of [
@@ -92,7 +92,7 @@ describe('members.delete', () => {
     assert.deepEqual((await admin.get(pathOf(member))).body, member)
   })
 
-  test('of whoever becomes the owner at the same moment leaves the project with its owner', async () => {
+  test('never removes a member who becomes the owner at the same time', async () => {
     for (let round = 0; round < 15; round++) {
       const project = await makeProject()
       const heir = await makeUser()
@@ -111,7 +111,7 @@ describe('members.delete', () => {
     }
   })
 
-  test('by two at once happens once', async () => {
+  test('takes effect once for two concurrent requests', async () => {
     const member = await makeMember(projectId)
     const answers = await Promise.all([1, 2, 3].map(() => admin.delete(pathOf(member), { reason })))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404, 404])

@@ -9,7 +9,7 @@ export const deleteMemberOperation = adminOperation({
   path: '/admin/projects/:project_id/members/:id',
   summary: 'Remove a member',
   description:
-    'Takes a person out of the project, or withdraws an invitation. The owner stays (`last_owner`).',
+    'Removes a person from the project, or withdraws an invitation. The owner cannot be removed (`last_owner`).',
   params: ProjectItemParams,
   body: {},
   refusals: ['last_owner'],
@@ -29,7 +29,7 @@ export const deleteMemberOperation = adminOperation({
       effects: [
         before.user_id === null
           ? 'The invitation can no longer be used.'
-          : 'The person has no access to the project from their next request on.',
+          : 'The person loses access to the project immediately.',
       ],
       warnings: [],
       answer: null,

@@ -41,22 +41,22 @@ describe('members.edit', () => {
     })
   })
 
-  test('changes the role that an invited person will have, and keeps the reason', async () => {
+  test('changes the role of an invitation, and records the reason', async () => {
     const before = await makeMember(projectId, { role: 'admin' })
-    const answer = await admin.patch(pathOf(before), { role: 'viewer', reason: 'Asked for by the owner' })
+    const answer = await admin.patch(pathOf(before), { role: 'viewer', reason: 'Requested by the owner' })
     assert.deepEqual([answer.body.role, answer.body.joined_at], ['viewer', null])
     await assertAudited(answer, {
       operation: 'members.edit',
       project_id: projectId,
       resource: ['member', before.id],
-      reason: 'Asked for by the owner',
+      reason: 'Requested by the owner',
       before: { user_id: null, role: 'admin' },
       after: { user_id: null, role: 'viewer' },
       subject: { email: before.email, name: null },
     })
   })
 
-  test('to the role somebody has already moves nothing and leaves no trace', async () => {
+  test('to the same role keeps the version and writes no audit row', async () => {
     const member = await makeMember(projectId, { role: 'viewer' })
     const answer = await admin.patch(pathOf(member), { role: 'viewer', reason: 'To be sure' })
     assert.deepEqual(answer.body, member)
@@ -64,10 +64,10 @@ describe('members.edit', () => {
     await assertNotAudited(answer)
   })
 
-  test('cannot change the owner, whose role moves with the project', async () => {
+  test('cannot change the owner, whose role changes only with a transfer', async () => {
     const owner = await ownerOf(projectId)
     for (const role of ['admin', 'developer', 'viewer']) {
-      const answer = await admin.patch(pathOf(owner), { role, reason: 'Wanted all the same' })
+      const answer = await admin.patch(pathOf(owner), { role, reason: 'Requested anyway' })
       assertProblem(answer, 409, 'last_owner')
       assert.match(answer.body.message, /"user_id"/)
       await assertNotAudited(answer)
@@ -75,14 +75,14 @@ describe('members.edit', () => {
     assert.deepEqual(await ownerOf(projectId), owner)
   })
 
-  test('can change an old owner once the project is transferred', async () => {
+  test('can change the previous owner after a transfer', async () => {
     const project = await makeProject()
     const owner = await ownerOf(project.id)
     await admin.patch(`/projects/${project.id}`, { user_id: (await makeUser()).id, reason: 'Sold' })
     assert.equal((await admin.patch(pathOf(owner), { role: 'viewer' })).body.role, 'viewer')
   })
 
-  test('makes nobody an owner, and takes nothing but a role', async () => {
+  test('rejects the role owner and all other fields', async () => {
     const member = await makeMember(projectId)
     for (const body of [
       { role: 'owner' },
@@ -97,7 +97,7 @@ describe('members.edit', () => {
     assert.deepEqual((await admin.get(pathOf(member))).body, member)
   })
 
-  test("answers 404 for another project's member as for none", async () => {
+  test("returns the same 404 for another project's member as for a missing one", async () => {
     const member = await makeMember(projectId)
     const other = await makeProject()
     const foreign = await admin.patch(pathOf({ ...member, project_id: other.id }), { role: 'admin' })

@@ -41,7 +41,7 @@ export const editMemberOperation = adminOperation({
               },
               subject: memberPerson(after),
             },
-      effects: after === before ? [] : [`The person acts as ${after.role} from their next request on.`],
+      effects: after === before ? [] : [`The role ${after.role} applies from the person's next request.`],
       warnings: [],
       answer: memberView(after),
       version: after.version,

@@ -12,7 +12,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeUser, makeProject, makeMember } = fixtures(database, admin)
 
-/** So many that going through the API would take most of the test's time. */
+/** Inserted with SQL, because that many requests would take most of the test's time. */
 async function addMany(projectId: number, count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `insert into control.members (project_id, email, role)
@@ -23,7 +23,7 @@ async function addMany(projectId: number, count: number): Promise<number[]> {
 }
 
 describe('members.list', () => {
-  test('shows members and invitations as they are shown alone, newest first, of this project only', async () => {
+  test("returns the project's members and invitations as members.show does, newest first", async () => {
     const owner = await makeUser()
     const { id } = await makeProject({ user_id: owner.id })
     const user = await makeUser()
@@ -36,7 +36,7 @@ describe('members.list', () => {
     assert.equal(next_cursor, null)
   })
 
-  test('gives each member once at any page size, while others are added here and elsewhere', async () => {
+  test('returns each member once at any page size, while members are added in this and other projects', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const older = await addMany(project.id, 125)
     await addMany(other.id, 50)
@@ -47,14 +47,14 @@ describe('members.list', () => {
     })
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const { id } = await makeProject()
     const [lastId = 0] = await addMany(id, 1)
     await assertStrictPaging(admin, `/projects/${id}/members`, lastId)
     assertProblem(await admin.get(`/projects/${id}/members?role=admin`), 400, 'invalid_parameter')
   })
 
-  test("shows its own members only, also after the cursor of another project's list", async () => {
+  test("returns only the project's members, even with a cursor from another project's list", async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     await addMany(other.id, 5)
     const { next_cursor } = (await admin.get(`/projects/${other.id}/members?limit=1`)).body
@@ -65,7 +65,7 @@ describe('members.list', () => {
     )
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await admin.get('/projects/999999999/members'), 404, 'not_found')
   })
 })

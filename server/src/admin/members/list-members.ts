@@ -8,7 +8,7 @@ import { adminQuery } from '../operation.ts'
 export const listMembersQuery = adminQuery({
   id: 'members.list',
   path: '/admin/projects/:project_id/members',
-  summary: 'List the members of a project',
+  summary: "List a project's members",
   description: 'Members and invitations, newest first.',
   params: ProjectParams,
   query: PageQuery,

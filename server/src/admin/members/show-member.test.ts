@@ -27,7 +27,7 @@ describe('members.show', () => {
     }
   })
 
-  test('never shows what an invitation is accepted with', async () => {
+  test('never returns the token of an invitation', async () => {
     const member = await makeMember(projectId)
     await database.query("update control.members set invitation_hash = '\\xc0ffee' where id = $1", [
       member.id,
@@ -37,7 +37,7 @@ describe('members.show', () => {
     assert.ok(!answer.text.includes('c0ffee'))
   })
 
-  test("answers 404 for another project's member as for none", async () => {
+  test("returns the same 404 for another project's member as for a missing one", async () => {
     const member = await makeMember(projectId)
     const other = await makeProject()
     const foreign = await admin.get(`/projects/${other.id}/members/${member.id}`)

@@ -31,7 +31,7 @@ const canceled = async (path: string, id: string): Promise<void> => {
 }
 
 describe('messages.cancel', () => {
-  test('answers with the message as it is, and asks a worker', async () => {
+  test('returns the unchanged message and enqueues a job for a worker', async () => {
     const sender = await makeSender()
     const id = await sender.send({ send_at: inDays(1) })
     const shown = await admin.get(`${sender.path}/messages/${id}`)
@@ -51,12 +51,12 @@ describe('messages.cancel', () => {
       resource_id: id,
       reason,
       before: { status: 'scheduled' },
-      // That it was asked for, and not that it came about.
+      // The row records the request, not the result.
       after: { status: 'scheduled', is_cancel_requested: true },
     })
   })
 
-  test('is beforehand a word about the mails that are still to be sent, and asks nobody', async () => {
+  test('counts the remaining recipients in a preview, and enqueues nothing', async () => {
     const sender = await makeSender()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason) values ($1, 'gone@example.net', 'manual')`,
@@ -70,13 +70,13 @@ describe('messages.cancel', () => {
       operation: 'messages.cancel',
       reason_required: true,
       changes: [{ resource: 'message', id, field: 'is_cancel_requested', before: null, after: true }],
-      effects: ['Mails that are not sent: 2.'],
-      warnings: ['If its time comes within seconds, it may be sent all the same.'],
+      effects: ['Recipients who will not receive the message: 2.'],
+      warnings: ['If the message is due within seconds, it might still be sent.'],
     })
     assert.deepEqual(await jobsFor(id), [])
   })
 
-  test('is carried out by the worker, once, however often it is asked for', async () => {
+  test('is executed once by the worker, regardless of how often it is requested', async () => {
     const sender = await makeSender()
     const to = ['a@example.net', 'b@example.net']
     const [id, kept] = [
@@ -99,7 +99,7 @@ describe('messages.cancel', () => {
     assertProblem(await cancel(sender.path, id), 409, 'in_use')
   })
 
-  test('of a message in a queue that is held is carried out all the same', async () => {
+  test('also works for a message in a held queue', async () => {
     const sender = await makeSender()
     const id = await sender.send({ send_at: inDays(1) })
     await admin.post(`${sender.path}/queue/hold`, { reason })
@@ -107,7 +107,7 @@ describe('messages.cancel', () => {
     await withWorker(api, database, () => canceled(sender.path, id))
   })
 
-  test('that comes too late for the worker leaves the message on its way', async () => {
+  test('does not stop a message that a worker is already sending', async () => {
     const sender = await makeSender()
     const id = await sender.send({ send_at: inDays(1) })
     await cancel(sender.path, id)
@@ -125,7 +125,7 @@ describe('messages.cancel', () => {
     assertProblem(await cancel(sender.path, id), 409, 'in_use')
   })
 
-  test('is refused for what is no longer scheduled, and asks nobody', async () => {
+  test('is rejected for a message that is no longer scheduled, and enqueues nothing', async () => {
     const { id: projectId } = await makeProject()
     const path = `/projects/${projectId}`
     const ends = ['sent', 'delivered', 'bounced', 'failed', 'complained', 'suppressed', 'canceled']
@@ -144,7 +144,7 @@ describe('messages.cancel', () => {
     }
   })
 
-  test('repeated with its key has its first answer, also when the message is canceled by then', async () => {
+  test('returns the first response if repeated with its key, even if the message is already canceled', async () => {
     const sender = await makeSender()
     const id = await sender.send({ send_at: inDays(1) })
     const key = { 'idempotency-key': 'cancel-once' }
@@ -156,7 +156,7 @@ describe('messages.cancel', () => {
     assert.equal((await jobsFor(id)).length, 1)
   })
 
-  test("answers 404 for another project's message as for none, and asks nobody", async () => {
+  test("returns the same 404 for another project's message as for a missing one, and enqueues nothing", async () => {
     const [sender, other] = [await makeSender(), await makeProject()]
     const id = await sender.send({ send_at: inDays(1) })
     const foreign = await cancel(`/projects/${other.id}`, id)

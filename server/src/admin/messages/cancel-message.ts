@@ -10,7 +10,7 @@ export const cancelMessageOperation = adminOperation({
   path: '/admin/projects/:project_id/messages/:id/cancel',
   summary: 'Cancel a scheduled message',
   description:
-    'Asks for a message that is still scheduled to be canceled. It is done after the answer: read the message again in some seconds, `status` tells. Refused with `in_use` once it is on its way. What it took of the quota is not given back.',
+    'Requests the cancellation of a scheduled message. Cancellation is asynchronous: read the message again a few seconds later and check its `status`. Returns `in_use` if sending has started. The quota used by the message is not restored.',
   params: ProjectMessageParams,
   body: {},
   refusals: ['in_use'],
@@ -25,16 +25,16 @@ export const cancelMessageOperation = adminOperation({
   async run({ tx, domains, target: message }) {
     const { id, project_id, status } = message
     const mails = requireScheduled(message)
-    // The mail schema is another plane's to write: what is asked for is done by the worker.
+    // This plane cannot write the mail schema: a worker cancels the message.
     await domains.jobs.send(tx, 'messages.cancel', { project_id, message_id: id })
     return {
       audit: {
         projectId: project_id,
-        // Not that it is canceled: the worker may come too late.
+        // Not recorded as canceled: the worker may be too late.
         change: { resource: 'message', id, before: { status }, after: { status, is_cancel_requested: true } },
       },
-      effects: [`Mails that are not sent: ${mails}.`],
-      warnings: ['If its time comes within seconds, it may be sent all the same.'],
+      effects: [`Recipients who will not receive the message: ${mails}.`],
+      warnings: ['If the message is due within seconds, it might still be sent.'],
       answer: message,
       version: null,
     }

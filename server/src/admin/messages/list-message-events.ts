@@ -7,8 +7,8 @@ import { ProjectMessageParams } from './parameters.ts'
 export const listMessageEventsQuery = adminQuery({
   id: 'messages.events',
   path: '/admin/projects/:project_id/messages/:id/events',
-  summary: 'List the events of a message',
-  description: 'Everything that happened to a message, in its order.',
+  summary: "List a message's events",
+  description: 'All events of a message, in chronological order.',
   params: ProjectMessageParams,
   query: {},
   answer: Type.Object({ data: Type.Array(MessageEvent) }, { additionalProperties: false }),

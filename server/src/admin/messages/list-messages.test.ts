@@ -18,7 +18,7 @@ interface Listed {
   recipients: { address: string; status: string }[]
 }
 
-/** Every page; one may be short and not the last. */
+/** Reads every page. A page can be short without being the last. */
 async function list(projectId: number, query: Record<string, string> = {}): Promise<Listed[]> {
   const found: Listed[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -35,7 +35,7 @@ async function list(projectId: number, query: Record<string, string> = {}): Prom
 const idsOf = (listed: readonly Listed[]) => listed.map(({ id }) => id)
 
 describe('messages.list', () => {
-  test('gives the messages of one project, newest first, each once, whatever the size of a page', async () => {
+  test("returns each of a project's messages once, newest first, at any page size", async () => {
     const [{ id }, other] = [await makeProject(), await makeProject()]
     const sent: string[] = []
     for (let n = 0; n < 23; n++) sent.unshift((await makeMail(id)).messageId)
@@ -46,7 +46,7 @@ describe('messages.list', () => {
     assert.deepEqual(idsOf(await list(id)), sent)
   })
 
-  test('is narrowed by recipient, status and tag, alone and together', async () => {
+  test('filters by recipient, status and tag, separately and combined', async () => {
     const { id } = await makeProject()
     const make = async (address: string, status: string, tags: string[]) =>
       (await makeMail(id, { address, status, tags })).messageId
@@ -72,7 +72,7 @@ describe('messages.list', () => {
     }
   })
 
-  test('goes on past more messages than one page looks at', async () => {
+  test('continues past the number of messages that one page scans', async () => {
     const { id } = await makeProject()
     const oldest = await makeMail(id, { tags: ['rare'], status: 'bounced', address: 'rare@example.net' })
     await database.query(
@@ -93,7 +93,7 @@ describe('messages.list', () => {
     assert.notEqual(first.next_cursor, null)
   })
 
-  test('shows what waits in a project that is held as held, and finds it as held and as queued', async () => {
+  test('shows queued mail of a held project as held, and finds it as held and as queued', async () => {
     const { id } = await makeProject()
     await makeMail(id, { status: 'queued', dispatch: 'ready' })
     await admin.post(`/projects/${id}/queue/hold`, { reason: 'Asked for' })
@@ -104,7 +104,7 @@ describe('messages.list', () => {
     assert.deepEqual(await list(id, { status: 'held' }), [])
   })
 
-  test('refuses a cursor that it never gave, and parameters that it does not know', async () => {
+  test('rejects invalid cursors and unknown parameters', async () => {
     const { id } = await makeProject()
     const cursors = [
       'x',

@@ -8,8 +8,8 @@ import { adminQuery } from '../operation.ts'
 export const listMessagesQuery = adminQuery({
   id: 'messages.list',
   path: '/admin/projects/:project_id/messages',
-  summary: 'List the messages of a project',
-  description: 'Messages, newest first, each with its recipients and what became of them.',
+  summary: "List a project's messages",
+  description: 'Messages, newest first, with their recipients and the status of each.',
   params: ProjectParams,
   query: { ...PageQuery, ...messageFilter },
   answer: searchOf(Message),

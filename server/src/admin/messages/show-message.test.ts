@@ -37,7 +37,7 @@ const recipient: Shape = [
 ]
 
 describe('messages.show', () => {
-  test('shows a message with its recipients, and nothing of what it says', async () => {
+  test('returns a message with its recipients, without its content', async () => {
     const sender = await makeSender()
     const send_at = inDays(1)
     const id = await sender.send({
@@ -79,7 +79,7 @@ describe('messages.show', () => {
     assert.doesNotMatch(text, /eyes alone|secret|c2VjcmV0/)
   })
 
-  test('is as far as the recipient whose mail is least far', async () => {
+  test('has the status of its least advanced recipient', async () => {
     const sender = await makeSender()
     const id = await sender.send({ to: ['a@example.net', 'b@example.net'] })
     const set = (no: number, status: string) =>
@@ -101,7 +101,7 @@ describe('messages.show', () => {
     }
   })
 
-  test("answers 404 for another project's message as for none", async () => {
+  test("returns the same 404 for another project's message as for a missing one", async () => {
     const [sender, other] = [await makeSender(), await makeProject()]
     const id = await sender.send()
     const none = '00000000-0000-7000-8000-000000000000'
@@ -115,7 +115,7 @@ describe('messages.show', () => {
 })
 
 describe('messages.events', () => {
-  test('tells what happened to a message, in its order, and to no other', async () => {
+  test("returns one message's events in chronological order", async () => {
     const sender = await makeSender()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason) values ($1, 'gone@example.net', 'manual')`,

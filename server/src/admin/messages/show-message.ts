@@ -7,7 +7,7 @@ export const showMessageQuery = adminQuery({
   id: 'messages.show',
   path: '/admin/projects/:project_id/messages/:id',
   summary: 'Show a message',
-  description: 'A message with its recipients and what became of them. Its content is not shown.',
+  description: 'A message with its recipients and the status of each. The content is not returned.',
   params: ProjectMessageParams,
   query: {},
   answer: Message,

@@ -2,25 +2,25 @@ import { countProjectsOnPlan, type PlanRow, projectsOverLimit } from '../../core
 import { countCap, countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
-/** What follows from a plan, in sentences for whoever is about to make or change it. */
+/** Effects and warnings of a new or changed plan, as sentences for the preview. */
 const limits = ['max_domains', 'max_users', 'max_mails_per_day', 'max_mails_per_month'] as const
 
 export async function planEffects(tx: ReadTx, before: PlanRow, after: PlanRow): Promise<string[]> {
   const moved = limits.filter((limit) => before[limit] !== after[limit])
   return [
-    `Projects on this plan, to which this applies at once: ${await countProjectsOnPlan(tx, after.id)}.`,
-    ...moved.map((limit) => `The limit ${limit} goes from ${before[limit]} to ${after[limit]}.`),
-    ...(before.is_active && !after.is_active ? ['It can no longer be assigned to a project.'] : []),
-    ...(!before.is_active && after.is_active ? ['It can be assigned to projects again.'] : []),
+    `Applies immediately to the projects on this plan: ${await countProjectsOnPlan(tx, after.id)}.`,
+    ...moved.map((limit) => `The limit ${limit} changes from ${before[limit]} to ${after[limit]}.`),
+    ...(before.is_active && !after.is_active ? ['The plan can no longer be assigned to a project.'] : []),
+    ...(!before.is_active && after.is_active ? ['The plan can be assigned to projects again.'] : []),
   ]
 }
 
-/** Limits that are allowed but are rarely meant. */
+/** Limits that are allowed but are usually a mistake. */
 export const planWarnings = (plan: PlanRow): string[] => [
   ...(plan.max_mails_per_day > plan.max_mails_per_month
-    ? ['The daily limit is above the monthly one, which is therefore reached first.']
+    ? ['The daily limit is higher than the monthly limit, so the monthly limit is always reached first.']
     : []),
-  ...(plan.max_mails_per_month === 0 ? ['Projects on this plan can send no mail.'] : []),
+  ...(plan.max_mails_per_month === 0 ? ['Projects on this plan cannot send mail.'] : []),
   ...(plan.max_users === 0
     ? ['A project always has its owner, so every project exceeds a limit of 0 users.']
     : []),
@@ -28,7 +28,7 @@ export const planWarnings = (plan: PlanRow): string[] => [
 
 const maxNamed = 10
 
-/** Nothing is taken away from whoever has more than a plan allows. */
+/** Projects over the new limits keep their domains and members. */
 export async function overLimitWarnings(tx: ReadTx, plan: PlanRow): Promise<string[]> {
   const over = await projectsOverLimit(tx, plan.id, countCap + 1)
   if (over.length === 0) return []
@@ -38,7 +38,7 @@ export async function overLimitWarnings(tx: ReadTx, plan: PlanRow): Promise<stri
       ({ project_id, domains, members }) => `project ${project_id} (${domains} domains, ${members} members)`,
     )
   return [
-    `Projects with more domains or members than the plan then allows: ${countText(over.length)}. They keep what they have and can add none.`,
+    `Projects with more domains or members than the new limits allow: ${countText(over.length)}. Existing domains and members are kept, but none can be added.`,
     `Among them: ${named.join(', ')}.`,
   ]
 }

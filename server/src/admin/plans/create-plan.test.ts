@@ -16,7 +16,7 @@ const create = (change: object = {}) => admin.post('/plans', { ...planConfigurat
 const limits = ['max_domains', 'max_users', 'max_mails_per_day', 'max_mails_per_month'] as const
 
 describe('plans.create', () => {
-  test('makes the plan that was described, and tells so in the chain of what belongs to no project', async () => {
+  test('creates the plan and writes an audit row to chain 0', async () => {
     const configuration = {
       name: 'Business',
       description: 'For teams that send every day.\nWith a second line.',
@@ -40,7 +40,7 @@ describe('plans.create', () => {
     await assertAudited(answer, { operation: 'plans.create', resource: ['plan', id], after: configuration })
   })
 
-  test('keeps the reason, if there is one', async () => {
+  test('records a reason', async () => {
     const answer = await create({ name: 'Of winter', reason: 'Winter offer' })
     await assertAudited(answer, {
       operation: 'plans.create',
@@ -50,7 +50,7 @@ describe('plans.create', () => {
     })
   })
 
-  test('takes prices with up to two decimals as they are', async () => {
+  test('accepts prices with up to two decimals unchanged', async () => {
     for (const price of [
       0, 0.01, 0.07, 0.1, 0.29, 1.1, 4.35, 19.99, 100, 1e2, 1234567.89, 9_999_999_999.99,
     ]) {
@@ -60,7 +60,7 @@ describe('plans.create', () => {
     }
   })
 
-  test('refuses prices with more decimals, below nothing or beyond what can be kept', async () => {
+  test('rejects prices with more decimals, negative and too large prices', async () => {
     for (const price of [
       0.001,
       0.005,
@@ -80,7 +80,7 @@ describe('plans.create', () => {
     }
   })
 
-  test('takes limits from 0 to the largest integer that every JSON reader keeps', async () => {
+  test('accepts limits from 0 to the largest safe JSON integer', async () => {
     for (const limit of [0, 1, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER]) {
       const change = Object.fromEntries(limits.map((name) => [name, limit]))
       const answer = await create(change)
@@ -94,7 +94,7 @@ describe('plans.create', () => {
     }
   })
 
-  test('refuses a limit that is negative, larger, no integer or none at all', async () => {
+  test('rejects a limit that is negative, too large, not an integer or missing', async () => {
     for (const name of limits) {
       for (const limit of [-1, 2 ** 53, 2 ** 63, 1.5, '10', null, true]) {
         const answer = await create({ [name]: limit })
@@ -104,7 +104,7 @@ describe('plans.create', () => {
     }
   })
 
-  test('takes every level of support and no other', async () => {
+  test('accepts exactly the known support levels', async () => {
     for (const support_level of ['community', 'email', 'priority']) {
       assert.equal((await create({ support_level })).body.support_level, support_level)
     }
@@ -113,7 +113,7 @@ describe('plans.create', () => {
     }
   })
 
-  test('takes an empty description and no billing product, but no empty one', async () => {
+  test('accepts an empty description and a null billing product, but not an empty one', async () => {
     const { status, body } = await create({ description: '', billing_product_id: null })
     assert.deepEqual([status, body.description, body.billing_product_id], [201, '', null])
     assertProblem(await create({ billing_product_id: '' }), 422, 'validation_failed')
@@ -121,14 +121,14 @@ describe('plans.create', () => {
     assertProblem(await create({ description: null }), 422, 'validation_failed')
   })
 
-  test('takes a name trimmed, and no empty or unprintable one', async () => {
+  test('trims the name, and rejects empty and unprintable names', async () => {
     assert.equal((await create({ name: '\tSmall ' })).body.name, 'Small')
     for (const name of ['', ' ', 'a\u0000b', 'a\nb', 'x'.repeat(101)]) {
       assertProblem(await create({ name }), 422, 'validation_failed')
     }
   })
 
-  test('needs every field', async () => {
+  test('requires every field', async () => {
     for (const field of Object.keys(planConfiguration)) {
       const answer = await create({ [field]: undefined })
       assertProblem(answer, 422, 'validation_failed')

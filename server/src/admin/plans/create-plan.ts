@@ -9,7 +9,7 @@ export const createPlanOperation = adminOperation({
   kind: 'create',
   path: '/admin/plans',
   summary: 'Create a plan',
-  description: 'Adds a plan that projects can then be put on.',
+  description: 'Creates a plan that can be assigned to projects.',
   params: NoParams,
   body: PlanFields,
   example: {
@@ -35,7 +35,7 @@ export const createPlanOperation = adminOperation({
       },
       effects: [
         row.is_active
-          ? 'Projects can be put on this plan at once.'
+          ? 'The plan can be assigned to projects immediately.'
           : 'The plan cannot be assigned while it is inactive.',
       ],
       warnings: planWarnings(row),

@@ -16,7 +16,7 @@ const { assertAudited, assertNotAudited } = auditOf(database, admin)
 const edit = (id: number, body: object) => admin.patch(`/plans/${id}`, body)
 
 describe('plans.edit', () => {
-  test('changes each field alone, without a reason', async () => {
+  test('changes each field separately, without a reason', async () => {
     const changes = {
       name: 'Renamed',
       description: '',
@@ -46,7 +46,7 @@ describe('plans.edit', () => {
     }
   })
 
-  test('clears the billing product with null, and keeps the reason if there is one', async () => {
+  test('clears the billing product with null, and records a reason', async () => {
     const { id } = await makePlan({ name: 'Plan', billing_product_id: 'prod_1' })
     const answer = await edit(id, { billing_product_id: null, reason: 'No longer sold' })
     assert.equal(answer.body.billing_product_id, null)
@@ -59,7 +59,7 @@ describe('plans.edit', () => {
     })
   })
 
-  test('that changes nothing moves nothing and leaves no trace', async () => {
+  test('keeps the version and writes no audit row if nothing changes', async () => {
     const plan = await makePlan({ price: 19.99 })
     for (const body of [
       {},
@@ -74,7 +74,7 @@ describe('plans.edit', () => {
     }
   })
 
-  test('refuses what a plan cannot be', async () => {
+  test('rejects invalid values', async () => {
     const plan = await makePlan()
     const bodies = [
       { price: 1.001 },
@@ -98,7 +98,7 @@ describe('plans.edit', () => {
     assert.deepEqual((await admin.get(`/plans/${plan.id}`)).body, plan)
   })
 
-  test('shows in every project on the plan at once, without touching the project', async () => {
+  test('applies immediately to every project on the plan, without changing the projects', async () => {
     const plan = await makePlan()
     const project = await makeProject({ plan_id: plan.id })
     const { body: after } = await edit(plan.id, { max_users: 3, price: 12.34 })
@@ -107,7 +107,7 @@ describe('plans.edit', () => {
     assert.equal(shown.headers.get('etag'), '"1"')
   })
 
-  test('to inactive leaves the plan with its projects, and it can be assigned again once it is active', async () => {
+  test('to inactive keeps it assigned to its projects, and it can be newly assigned once it is active again', async () => {
     const plan = await makePlan()
     const [on, other] = [await makeProject({ plan_id: plan.id }), await makeProject()]
     assert.equal((await edit(plan.id, { is_active: false })).status, 200)
@@ -119,14 +119,14 @@ describe('plans.edit', () => {
     assert.equal((await move()).status, 200)
   })
 
-  test('below what a project already has takes nothing away from it', async () => {
+  test("below a project's usage removes nothing from the project", async () => {
     const plan = await makePlan()
     const project = await makeProject({ plan_id: plan.id })
     assert.equal((await edit(plan.id, { max_users: 0 })).status, 200)
     assert.equal((await admin.get(`/projects/${project.id}/members`)).body.data.length, 1)
   })
 
-  test('of one plan by many at the same moment loses no field and no audit row', async () => {
+  test('by concurrent requests loses no field and no audit row', async () => {
     const { id } = await makePlan()
     const fields = ['max_domains', 'max_users', 'max_mails_per_day', 'max_mails_per_month'] as const
     const answers = await Promise.all(
@@ -141,12 +141,12 @@ describe('plans.edit', () => {
       [String(id)],
     )
     assert.equal(chain.length, 20)
-    // Each row goes on from where the one before it ended.
+    // Each row starts with the state in which the previous row ended.
     for (const [n, row] of chain.entries()) if (n > 0) assert.deepEqual(row.before, chain[n - 1]?.after)
     assert.deepEqual({ ...shown.body, ...chain.at(-1)?.after }, shown.body)
   })
 
-  test('answers 404 for a plan that is not there', async () => {
+  test('returns 404 for a missing plan', async () => {
     assertProblem(await edit(999_999_999, { price: 1 }), 404, 'not_found')
   })
 })

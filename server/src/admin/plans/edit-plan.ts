@@ -11,7 +11,7 @@ export const editPlanOperation = adminOperation({
   path: '/admin/plans/:id',
   summary: 'Edit a plan',
   description:
-    'Changes the fields that are given. New limits hold for every project on the plan from the commit on; what a project already has stays. An inactive plan cannot be newly assigned; projects on it are not affected.',
+    'Updates the fields provided in the request body. New limits apply immediately to every project on the plan; existing domains and members are not removed. An inactive plan cannot be assigned to more projects; projects already on it are not affected.',
   params: ItemParams,
   body: Type.Partial(Type.Object(PlanFields)).properties,
   example: { max_mails_per_month: 250_000, price: 49 },

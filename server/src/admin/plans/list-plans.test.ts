@@ -13,7 +13,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makePlan } = fixtures(database, admin)
 
-/** So many that going through the API would take most of the test's time. */
+/** Inserted with SQL, because that many requests would take most of the test's time. */
 async function addMany(count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `${insertPlans({ name: `'Bulk ' || n` }, 'from generate_series(1, $1) as n')} returning id`,
@@ -23,16 +23,16 @@ async function addMany(count: number): Promise<number[]> {
 }
 
 describe('plans.list', () => {
-  test('is empty before there is a plan', async () => {
+  test('returns an empty list before there is a plan', async () => {
     assert.deepEqual((await admin.get('/plans')).body, { data: [], next_cursor: null })
   })
 
-  test('shows each plan as it is shown alone, oldest first', async () => {
+  test('returns each plan as plans.show does, oldest first', async () => {
     const [first, second] = [await makePlan({ price: 0.07 }), await makePlan({ is_active: false })]
     assert.deepEqual((await admin.get('/plans')).body, { data: [first, second], next_cursor: null })
   })
 
-  test('tells active from inactive plans, from page to page', async () => {
+  test('filters active and inactive plans on every page', async () => {
     const [active, inactive] = [await makePlan(), await makePlan({ is_active: false })]
     const all = await readAllPages(admin, '/plans')
     for (const [is_active, one, other] of [
@@ -47,12 +47,12 @@ describe('plans.list', () => {
     }
   })
 
-  test('gives each plan once at any page size, while others are added', async () => {
+  test('returns each plan once at any page size, while plans are added', async () => {
     const ids = await addMany(250)
     await assertEachRowOnce(admin, '/plans', ids, () => addMany(1))
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const [lastId = 0] = await addMany(1)
     await assertStrictPaging(admin, '/plans', lastId)
     for (const query of ['is_active=1', 'is_active=', 'is_active=True', 'active=true', 'q=Bulk']) {

@@ -9,11 +9,13 @@ export const listPlansQuery = adminQuery({
   id: 'plans.list',
   path: '/admin/plans',
   summary: 'List plans',
-  description: 'Every plan, oldest first.',
+  description: 'All plans, oldest first.',
   params: NoParams,
   query: {
     ...PageQuery,
-    is_active: Type.Optional(Type.Boolean({ description: 'Only those on offer, or only the others.' })),
+    is_active: Type.Optional(
+      Type.Boolean({ description: 'True: only active plans. False: only inactive plans.' }),
+    ),
   },
   answer: listOf(Plan),
   async run({ db, query }) {

@@ -12,8 +12,8 @@ const { makePlan, makeProject, makeMember, makeDomain } = fixtures(database, adm
 const preview = async (id: number, body: object) =>
   (await admin.patch(`/plans/${id}?dry_run=true`, body)).body
 
-describe('a preview of plans.edit', () => {
-  test('counts the projects for which the plan is the one in force', async () => {
+describe('preview of plans.edit', () => {
+  test('counts the projects that are currently on the plan', async () => {
     const [plan, other] = [await makePlan(), await makePlan()]
     await makeProject({ plan_id: plan.id })
     const overridden = await makeProject({ plan_id: other.id })
@@ -22,19 +22,19 @@ describe('a preview of plans.edit', () => {
     await admin.patch(`/projects/${away.id}`, { admin_plan_id: other.id, reason: 'Agreed' })
     const { effects } = await preview(plan.id, { max_domains: 7 })
     assert.deepEqual(effects, [
-      'Projects on this plan, to which this applies at once: 2.',
-      'The limit max_domains goes from 1000 to 7.',
+      'Applies immediately to the projects on this plan: 2.',
+      'The limit max_domains changes from 1000 to 7.',
     ])
   })
 
-  test('tells no effects where nothing would change', async () => {
+  test('lists no effects if nothing changes', async () => {
     const plan = await makePlan()
     await makeProject({ plan_id: plan.id })
     const { changes, effects } = await preview(plan.id, { max_domains: plan.max_domains })
     assert.deepEqual([changes, effects], [[], []])
   })
 
-  test('names the projects that then have more than it allows', async () => {
+  test('names the projects that exceed the new limits', async () => {
     const plan = await makePlan()
     const full = await makeProject({ plan_id: plan.id })
     await makeMember(full.id)
@@ -46,9 +46,9 @@ describe('a preview of plans.edit', () => {
     for (const body of [{ max_users: 1 }, { max_domains: 1 }, { max_users: 1, max_domains: 0 }]) {
       assert.match(
         await over(body),
-        new RegExp(`allows: 1\\. .*project ${full.id} \\(2 domains, 2 members\\)\\.`),
+        new RegExp(`allow: 1\\. .*project ${full.id} \\(2 domains, 2 members\\)\\.`),
       )
     }
-    assert.match(await over({ max_users: 0 }), /allows: 2\./)
+    assert.match(await over({ max_users: 0 }), /allow: 2\./)
   })
 })

@@ -14,7 +14,7 @@ const { makePlan } = fixtures(database, admin)
 const { assertNotAudited } = auditOf(database, admin)
 
 describe('plans.show', () => {
-  test('shows what was made, with the version in the ETag and without a trace in the audit', async () => {
+  test('returns the created resource with its version in the ETag, and writes no audit row', async () => {
     const plan = await makePlan({ billing_product_id: 'prod_1', price: 4.35 })
     const answer = await admin.get(`/plans/${plan.id}`)
     assert.equal(answer.status, 200)
@@ -25,12 +25,12 @@ describe('plans.show', () => {
     assert.equal((await admin.get(`/plans/${plan.id}`)).headers.get('etag'), '"2"')
   })
 
-  test('shows an inactive plan, too', async () => {
+  test('also returns an inactive plan', async () => {
     const plan = await makePlan({ is_active: false })
     assert.deepEqual((await admin.get(`/plans/${plan.id}`)).body, plan)
   })
 
-  test('answers 404 for a plan that is not there, and 400 for what is no identifier', async () => {
+  test('returns 404 for a missing plan, and 400 for an invalid identifier', async () => {
     for (const id of ['0', '999999999', String(Number.MAX_SAFE_INTEGER)]) {
       assertProblem(await admin.get(`/plans/${id}`), 404, 'not_found')
     }

@@ -7,7 +7,7 @@ export const showPlan = adminQuery({
   id: 'plans.show',
   path: '/admin/plans/:id',
   summary: 'Show a plan',
-  description: 'One plan, with its version in the ETag.',
+  description: "One plan. The `ETag` is the plan's version.",
   params: ItemParams,
   query: {},
   answer: Plan,

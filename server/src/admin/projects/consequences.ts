@@ -7,8 +7,10 @@ import {
 import { countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
-/** What follows from an edit of a project, in sentences for whoever is about to make it. */
-/** `mail` is undefined when the mail plane could not be asked. */
+/**
+ * Effects and warnings of a project edit, as sentences for the preview. `mail` is undefined if the mail side
+ * was unavailable.
+ */
 export async function projectEffects(
   tx: ReadTx,
   before: ProjectRow,
@@ -21,11 +23,11 @@ export async function projectEffects(
     ...planEffects(before, after),
     ...(before.user_id === after.user_id
       ? []
-      : [`User ${after.user_id} becomes the owner; user ${before.user_id} stays as an admin.`]),
+      : [`User ${after.user_id} becomes the owner; user ${before.user_id} becomes an admin.`]),
     ...(before.reputation_score === after.reputation_score
       ? []
       : [
-          `The score stays ${after.reputation_score - after.computed_score} away from the computed one, which is ${after.computed_score}.`,
+          `The score will always differ by ${after.reputation_score - after.computed_score} from the computed score, currently ${after.computed_score}.`,
         ]),
   ]
 }
@@ -36,14 +38,14 @@ export async function projectWarnings(tx: ReadTx, before: ProjectRow, after: Pro
   return [
     ...overLimitWarnings(before, after, counts),
     ...(before.allow_service_mta && !after.allow_service_mta && counts.service_domains > 0
-      ? [`Domains on the operator's own MTAs: ${counts.service_domains}. They can send no new mail.`]
+      ? [`Domains on the shared mail servers: ${counts.service_domains}. New mail from them is rejected.`]
       : []),
     ...(before.admin_subscription_status !== after.admin_subscription_status &&
     (status === 'canceled' || status === 'paused')
-      ? [`With the status "${status}" in force the project cannot send.`]
+      ? [`With the subscription status "${status}", the project cannot send.`]
       : []),
     ...(before.plan_id !== after.plan_id && after.admin_plan_id !== null
-      ? [`The administrator's plan ${after.admin_plan_id} stays in force over the billed one.`]
+      ? [`The plan override ${after.admin_plan_id} still applies instead of the billed plan.`]
       : []),
   ]
 }
@@ -57,17 +59,15 @@ function lockEffects(
   const { waiting, leaving = 0 } = mail ?? {}
   if (!before.is_locked && after.is_locked) {
     return [
-      `No new mail is accepted: verified domains ${verified_domains}, active API keys ${active_keys}.`,
-      `Mails that wait: ${countText(waiting)}. They are held until it is unlocked; one that is held for 7 days fails.`,
-      ...(leaving > 0
-        ? [`Mails that are leaving just now and cannot be stopped: ${countText(leaving)}.`]
-        : []),
+      `New mail is rejected. Verified domains: ${verified_domains}; active API keys: ${active_keys}.`,
+      `Queued messages: ${countText(waiting)}. They are held until the project is unlocked, and fail after 7 days.`,
+      ...(leaving > 0 ? [`Messages being sent now that cannot be stopped: ${countText(leaving)}.`] : []),
     ]
   }
   if (before.is_locked && !after.is_locked) {
     if (is_held)
-      return [`New mail is accepted. Mails that wait: ${countText(waiting)}. The queue is still held.`]
-    return [`The project sends again. Mails that were held and go on: ${countText(waiting)}.`]
+      return [`New mail is accepted. Queued messages: ${countText(waiting)}. The queue is still held.`]
+    return [`The project can send again. Held messages that will be sent: ${countText(waiting)}.`]
   }
   return []
 }
@@ -78,12 +78,12 @@ function planEffects(before: ProjectRow, after: ProjectRow): string[] {
   if (before.plan.id === after.plan.id) return []
   const moved = limits.filter((limit) => before.plan[limit] !== after.plan[limit])
   return [
-    `The plan in force changes from "${before.plan.name}" to "${after.plan.name}".`,
-    ...moved.map((limit) => `The limit ${limit} goes from ${before.plan[limit]} to ${after.plan[limit]}.`),
+    `The current plan changes from "${before.plan.name}" to "${after.plan.name}".`,
+    ...moved.map((limit) => `The limit ${limit} changes from ${before.plan[limit]} to ${after.plan[limit]}.`),
   ]
 }
 
-/** Nothing is taken away from whoever has more than a plan allows. */
+/** Projects over the new limits keep their domains and members. */
 function overLimitWarnings(
   before: ProjectRow,
   after: ProjectRow,
@@ -91,7 +91,9 @@ function overLimitWarnings(
 ): string[] {
   if (before.plan.id === after.plan.id) return []
   const over = (count: number, limit: number, what: string) =>
-    count > limit ? [`It has ${count} ${what}, of ${limit} allowed: they stay, and none is added.`] : []
+    count > limit
+      ? [`Over the plan limit: ${count} of ${limit} ${what}. They are kept, but none can be added.`]
+      : []
   return [
     ...over(domains, after.plan.max_domains, 'domains'),
     ...over(members, after.plan.max_users, 'members'),

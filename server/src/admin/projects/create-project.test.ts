@@ -22,7 +22,7 @@ const countProjects = async (): Promise<number> =>
   (await database.query<{ n: number }>('select count(*)::int as n from control.projects'))[0]?.n ?? 0
 
 describe('projects.create', () => {
-  test('makes a project that has sent nothing, is not locked and is not billed', async () => {
+  test('creates a project that has sent nothing, is not locked and is not billed', async () => {
     const answer = await create({})
     assert.equal(answer.status, 201, answer.text)
     const { id, created_at, updated_at } = answer.body
@@ -52,7 +52,7 @@ describe('projects.create', () => {
     assert.deepEqual((await admin.get(`/projects/${id}`)).body, answer.body)
   })
 
-  test('makes the user its only member and owner, and tells both in one audit row', async () => {
+  test('makes the user its only member and owner, with one audit row for both', async () => {
     const answer = await create({ name: '  Trimmed ', reason: 'Signed a contract' })
     assert.equal(answer.body.name, 'Trimmed')
     const { data } = (await admin.get(`/projects/${answer.body.id}/members`)).body
@@ -75,19 +75,19 @@ describe('projects.create', () => {
     })
   })
 
-  test('needs no reason, and starts a chain of its own in the audit', async () => {
+  test('requires no reason, and starts a new audit chain', async () => {
     const answer = await create({})
     const rows = await database.query('select seq::int from control.audit where chain = $1', [answer.body.id])
     assert.deepEqual(rows, [{ seq: 1 }])
   })
 
-  test('lets a user own many projects, also under one name', async () => {
+  test('allows a user many projects, even with the same name', async () => {
     const [first, second] = [await create({}), await create({})]
     assert.deepEqual([first.status, second.status], [201, 201])
     assert.notEqual(first.body.id, second.body.id)
   })
 
-  test('refuses a user who is not there or disabled, and a plan that is not there or inactive', async () => {
+  test('rejects a missing or disabled user, and a missing or inactive plan', async () => {
     const before = await countProjects()
     const disabled = await makeUser({ is_active: false })
     const retired = await makePlan({ is_active: false })
@@ -98,7 +98,7 @@ describe('projects.create', () => {
       [{ plan_id: 999_999_999 }, 'validation_failed', 'plan_id'],
       [{ plan_id: retired.id }, 'plan_inactive', 'plan_id'],
     ] as const) {
-      const answer = await create({ ...body, reason: 'Wanted all the same' })
+      const answer = await create({ ...body, reason: 'Requested anyway' })
       assertProblem(answer, 422, code)
       assert.ok(answer.body.message.startsWith(`"${field}"`), answer.text)
       await assertNotAudited(answer)
@@ -106,7 +106,7 @@ describe('projects.create', () => {
     assert.equal(await countProjects(), before)
   })
 
-  test('refuses a body that lacks a field, has another, or a value of the wrong kind', async () => {
+  test('rejects missing fields, unknown fields and values of the wrong type', async () => {
     const before = await countProjects()
     const bodies = [
       {},
@@ -123,7 +123,7 @@ describe('projects.create', () => {
     assert.equal(await countProjects(), before)
   })
 
-  test('counts the owner: on a plan without members it needs a reason, and records the exception', async () => {
+  test('counts the owner: a plan without members requires a reason, and the exception is recorded', async () => {
     const user = await makeUser()
     const plan = await makePlan({ max_users: 0 })
     const body = { name: 'Nobody', user_id: user.id, plan_id: plan.id }

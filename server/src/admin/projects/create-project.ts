@@ -12,7 +12,7 @@ export const createProjectOperation = adminOperation({
   path: '/admin/projects',
   summary: 'Create a project',
   description:
-    'Makes a project for a user, who becomes its owner, on an active plan. Beyond `max_projects_per_owner` a `reason` is required, and the audit row records the exception.',
+    'Creates a project on an active plan for a user, who becomes its owner. A `reason` is required to exceed `max_projects_per_owner`, and the audit entry records the exception.',
   params: NoParams,
   body: { name: ProjectFields.name, user_id: ProjectFields.user_id, plan_id: ProjectFields.plan_id },
   refusals: ['plan_inactive', 'limit_exceeded'],
@@ -29,7 +29,7 @@ export const createProjectOperation = adminOperation({
         related: roleChanges(members),
         limitException,
       },
-      effects: [`User ${row.user_id} becomes the owner.`, `The plan "${row.plan.name}" is in force at once.`],
+      effects: [`User ${row.user_id} becomes the owner.`, `The plan "${row.plan.name}" applies immediately.`],
       warnings: limitWarnings(limitException),
       answer: projectView(row),
       views: { before: null, after: projectView(row) },

@@ -21,7 +21,7 @@ const edit = (id: number, body: object) => admin.patch(`/projects/${id}`, body)
 const show = async (id: number): Promise<Project> => (await admin.get(`/projects/${id}`)).body
 
 describe('projects.edit', () => {
-  test('changes the fields that are given, and only those', async () => {
+  test('changes only the specified fields', async () => {
     const plan = await makePlan()
     const values = {
       name: 'Renamed',
@@ -54,7 +54,7 @@ describe('projects.edit', () => {
     }
   })
 
-  test('changes several fields at once, in one audit row', async () => {
+  test('changes several fields together, in one audit row', async () => {
     const before = await makeProject()
     const change = { name: 'Renamed', reputation_score: 0, is_locked: true, allow_service_mta: true }
     const answer = await edit(before.id, { ...change, reason })
@@ -70,7 +70,7 @@ describe('projects.edit', () => {
     })
   })
 
-  test('needs no reason for a name or a billed plan, and keeps one that is given, trimmed', async () => {
+  test('requires no reason for a name or a billed plan, and records a provided reason, trimmed', async () => {
     const project = await makeProject()
     const unexplained = await edit(project.id, { name: 'Other', plan_id: (await makePlan()).id })
     assert.equal(unexplained.status, 200, unexplained.text)
@@ -86,7 +86,7 @@ describe('projects.edit', () => {
     })
   })
 
-  test('needs a reason for each change of a lock, score, owner or override, and for none that changes nothing', async () => {
+  test('requires a reason for each change to a lock, score, owner or override, but not for unchanged values', async () => {
     const changes = {
       is_locked: true,
       reputation_score: 99,
@@ -119,7 +119,7 @@ describe('projects.edit', () => {
     assert.match(answer.body.message, /"is_locked", "allow_service_mta"/)
   })
 
-  test('takes a name trimmed, and refuses an empty or unprintable one', async () => {
+  test('trims the name, and rejects empty and unprintable names', async () => {
     const { id } = await makeProject()
     assert.equal((await edit(id, { name: '  Größer ' })).body.name, 'Größer')
     for (const name of ['', '   ', 'two\nlines', 'x'.repeat(101), 7, null]) {
@@ -130,7 +130,7 @@ describe('projects.edit', () => {
     assert.equal((await show(id)).name, 'Größer')
   })
 
-  test('refuses values that are none, and what billing or the mail plane alone sets', async () => {
+  test('rejects invalid values, and fields that only billing or the mail side sets', async () => {
     const before = await makeProject()
     const bodies = [
       { reputation_score: -1 },
@@ -160,7 +160,7 @@ describe('projects.edit: the score', () => {
     database.query('update control.project_stats set computed_score = $2 where project_id = $1', [id, score])
   const shown = async (id: number) => (await show(id)).reputation_score
 
-  test('is a lasting difference to the computed one, within 0 and 100', async () => {
+  test('is a permanent offset to the computed score, limited to the range from 0 to 100', async () => {
     const { id } = await makeProject()
     await computed(id, 80)
     assert.equal(await shown(id), 80)
@@ -177,7 +177,7 @@ describe('projects.edit: the score', () => {
     }
   })
 
-  test('that is set again is measured from the computed one, not from the earlier correction', async () => {
+  test('is relative to the computed score when set again, not to the earlier offset', async () => {
     const { id } = await makeProject()
     await computed(id, 50)
     await edit(id, { reputation_score: 100, reason })
@@ -186,7 +186,7 @@ describe('projects.edit: the score', () => {
     assert.equal(await shown(id), 55)
   })
 
-  test('can be set from one end to the other', async () => {
+  test('can be set from one end of the scale to the other', async () => {
     const { id } = await makeProject()
     await computed(id, 100)
     assert.equal((await edit(id, { reputation_score: 0, reason })).body.reputation_score, 0)
@@ -194,7 +194,7 @@ describe('projects.edit: the score', () => {
     assert.equal((await edit(id, { reputation_score: 100, reason })).body.reputation_score, 100)
   })
 
-  test('moves with the mail without moving the version', async () => {
+  test('changes with delivery results without a new version', async () => {
     const { id } = await makeProject()
     await computed(id, 12)
     const answer = await admin.get(`/projects/${id}`)
@@ -204,7 +204,7 @@ describe('projects.edit: the score', () => {
 })
 
 describe('projects.edit: the plan', () => {
-  test("in force is the administrator's while one is set, and the billed one again when it is cleared", async () => {
+  test('is the override while it is set, and the billed plan after the override is cleared', async () => {
     const [billed, other, granted] = [await makePlan(), await makePlan(), await makePlan()]
     const { id } = await makeProject({ plan_id: billed.id })
     const set = await edit(id, { admin_plan_id: granted.id, reason })
@@ -227,7 +227,7 @@ describe('projects.edit: the plan', () => {
     })
   })
 
-  test('must exist and be active to be newly assigned, as either of the two', async () => {
+  test('must exist and be active to be newly assigned, as billed plan and as override', async () => {
     const before = await makeProject()
     const retired = await makePlan({ is_active: false })
     for (const field of ['plan_id', 'admin_plan_id']) {
@@ -241,7 +241,7 @@ describe('projects.edit: the plan', () => {
     assert.deepEqual(await show(before.id), before)
   })
 
-  test('that became inactive stays with its projects, which can be edited as before', async () => {
+  test('that became inactive stays assigned to its projects, which can still be edited', async () => {
     const plan = await makePlan()
     const project = await makeProject({ plan_id: plan.id })
     await edit(project.id, { admin_plan_id: plan.id, reason })
@@ -272,7 +272,7 @@ describe('projects.edit: an override', () => {
     }
   })
 
-  test("does not touch billing's own state", async () => {
+  test('does not change the billing state', async () => {
     const { id } = await makeProject()
     const billing = {
       billing_subscription_id: 'sub_1',
@@ -285,8 +285,8 @@ describe('projects.edit: an override', () => {
   })
 })
 
-describe('projects.edit: at the same moment as another edit', () => {
-  test('that changes the plan in force, it finds the project and its new plan', async () => {
+describe('projects.edit, waiting for another edit', () => {
+  test('that changes the current plan reads the new plan', async () => {
     const project = await makeProject()
     const granted = await makePlan()
     const answer = await holdingBack(
@@ -305,7 +305,7 @@ describe('projects.edit: at the same moment as another edit', () => {
     })
   })
 
-  test('that sets the score, it starts from the score that the other one left', async () => {
+  test('that sets the score starts from the score set by the other edit', async () => {
     const project = await makeProject()
     const answer = await holdingBack(
       database,
@@ -325,7 +325,7 @@ describe('projects.edit: at the same moment as another edit', () => {
     })
   })
 
-  test('takes back a correction of the score that reaches beyond the end of the scale', async () => {
+  test('removes an offset that would exceed the end of the scale', async () => {
     const { id } = await makeProject()
     const computed = (score: number) =>
       database.query('update control.project_stats set computed_score = $2 where project_id = $1', [

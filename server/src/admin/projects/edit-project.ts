@@ -21,11 +21,11 @@ export const editProjectOperation = adminOperation({
   path: '/admin/projects/:project_id',
   summary: 'Edit a project',
   description:
-    'Changes the fields that are given. A `reason` is required when `is_locked`, `reputation_score`, `user_id`, `allow_service_mta`, `admin_plan_id` or `admin_subscription_status` changes. A `reputation_score` is kept as a lasting difference to the computed one. A new `user_id` transfers the project: the old owner stays as an admin.',
+    'Updates the fields provided in the request body. A `reason` is required when `is_locked`, `reputation_score`, `user_id`, `allow_service_mta`, `admin_plan_id` or `admin_subscription_status` changes. A `reputation_score` is stored as a permanent offset to the computed score. A new `user_id` transfers the project, and the previous owner becomes an admin.',
   params: ProjectParams,
   body: Type.Partial(Type.Object(ProjectFields)).properties,
   refusals: ['reason_required', 'plan_inactive'],
-  example: { is_locked: true, reason: 'Card testing seen in the sign-up form' },
+  example: { is_locked: true, reason: 'Card testing through the sign-up form' },
   answer: Project,
   preload: (mail, { project_id }): Promise<QueuedMail | undefined> => countQueuedMail(mail, project_id),
   preloadFor: 'preview',

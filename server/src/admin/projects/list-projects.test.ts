@@ -21,7 +21,7 @@ const foundBy = async (q: string) => idsOf(await find({ q }))
 const owner = await makeUser()
 const plan = await makePlan()
 
-/** So many that going through the API would take most of the test's time. */
+/** Inserted with SQL, because that many requests would take most of the test's time. */
 async function addMany(count: number): Promise<number[]> {
   const rows = await database.query<{ id: string }>(
     `with projects as (
@@ -35,13 +35,13 @@ async function addMany(count: number): Promise<number[]> {
 }
 
 describe('projects.list', () => {
-  test('is empty, and so is its cursor, before there is a project', async () => {
+  test('returns an empty list without a cursor before there is a project', async () => {
     const answer = await admin.get('/projects')
     assert.deepEqual(answer.body, { data: [], next_cursor: null })
     assert.equal(answer.headers.get('etag'), null)
   })
 
-  test('shows each project as it is shown alone, newest first', async () => {
+  test('returns each project as projects.show does, newest first', async () => {
     const first = await makeProject()
     const second = await makeProject()
     await admin.patch(`/projects/${first.id}`, { is_locked: true, reason: 'Abuse' })
@@ -49,17 +49,17 @@ describe('projects.list', () => {
     assert.deepEqual((await admin.get('/projects?limit=2')).body.data, await Promise.all(shown))
   })
 
-  test('gives each project once at any page size, while others are added', async () => {
+  test('returns each project once at any page size, while projects are added', async () => {
     const ids = await addMany(250)
     await assertEachRowOnce(admin, '/projects', ids, () => addMany(1))
   })
 
-  test('refuses cursors and limits that it did not give out', async () => {
+  test('rejects invalid cursors and limits', async () => {
     const [lastId = 0] = await addMany(1)
     await assertStrictPaging(admin, '/projects', lastId)
   })
 
-  test('finds a part of the name, in any case', async () => {
+  test('finds part of the name, case-insensitively', async () => {
     const { id } = await makeProject({ name: 'Zürich Käse & Co' })
     for (const q of ['zürich', 'ZÜRICH', 'käse & c', 'Zürich Käse & Co', ' & ']) {
       assert.ok((await foundBy(q)).includes(id), q)
@@ -67,7 +67,7 @@ describe('projects.list', () => {
     assert.deepEqual(await foundBy('no such name anywhere'), [])
   })
 
-  test('takes what is searched for as plain text, whatever it means to a database', async () => {
+  test('treats the search text as plain text, even if it contains SQL wildcards', async () => {
     const names = [
       '50% off',
       'snake_case',
@@ -103,7 +103,7 @@ describe('projects.list', () => {
     }
   })
 
-  test('tells locked from unlocked projects', async () => {
+  test('filters locked and unlocked projects', async () => {
     const [open, locked] = [
       await makeProject({ name: 'Lockable A' }),
       await makeProject({ name: 'Lockable B' }),
@@ -113,7 +113,7 @@ describe('projects.list', () => {
     assert.deepEqual(idsOf(await find({ q: 'Lockable', locked: 'false' })), [open.id])
   })
 
-  test('finds by the plan in force, not by the one that is billed', async () => {
+  test('filters by the current plan, not by the billed plan', async () => {
     const [billed, granted] = [await makePlan(), await makePlan()]
     const plain = await makeProject({ plan_id: billed.id })
     const favoured = await makeProject({ plan_id: billed.id })
@@ -124,7 +124,7 @@ describe('projects.list', () => {
     assert.deepEqual(await find({ plan_id: String(Number.MAX_SAFE_INTEGER) }), [])
   })
 
-  test('finds a stretch of scores, its ends included', async () => {
+  test('filters by a range of scores, including both ends', async () => {
     const plan_id = (await makePlan()).id
     const made = []
     for (const score of [0, 20, 21, 100]) {
@@ -143,7 +143,7 @@ describe('projects.list', () => {
     assert.deepEqual(await scored({ max_score: '21', sort: 'reputation_score' }), [zero, twenty, twentyOne])
   })
 
-  test('tells who has more than the plan in force allows, and tells it anew when either changes', async () => {
+  test("filters projects that exceed their current plan's limits, and reflects changes to both", async () => {
     const tight = await makePlan({ max_users: 1, max_domains: 1 })
     const wide = await makePlan({ max_users: 5, max_domains: 5 })
     const crowded = await makeProject({ plan_id: tight.id, name: 'Bounded A' })
@@ -177,7 +177,7 @@ describe('projects.list', () => {
     assert.deepEqual(await over(), [])
   })
 
-  test('is sorted by name without regard to case, and equals by id', async () => {
+  test('sorts by name case-insensitively, and ties by id', async () => {
     const plan_id = (await makePlan()).id
     const made = new Map<number, string>()
     for (const name of ['beta', 'Alpha', 'ALPHA', 'alpha 2', 'Zulu', 'éclair', 'beta']) {
@@ -190,7 +190,7 @@ describe('projects.list', () => {
     assert.deepEqual(await names('-name'), inOrder.toReversed())
   })
 
-  test('gives each project once in every order, from page to page of any size', async () => {
+  test('returns each project once in every order and at any page size', async () => {
     for (const sort of sorts) {
       const whole = idsOf(await find({ sort, limit: '200' }))
       assert.deepEqual(
@@ -202,7 +202,7 @@ describe('projects.list', () => {
     }
   })
 
-  test('goes on from its place when the project that stood there has moved', async () => {
+  test('continues at the cursor even if the project at the cursor has moved', async () => {
     const plan_id = (await makePlan()).id
     const made = []
     for (const name of ['a1', 'a2', 'a3', 'a4']) made.push((await makeProject({ plan_id, name })).id)
@@ -215,7 +215,7 @@ describe('projects.list', () => {
     assert.deepEqual(idsOf(further.data), [third, fourth])
   })
 
-  test('refuses a cursor of another order', async () => {
+  test('rejects a cursor for another sort order', async () => {
     for (const sort of sorts) {
       const cursor = await cursorOf(`sort=${sort}`)
       for (const other of sorts) {
@@ -232,7 +232,7 @@ describe('projects.list', () => {
     assertProblem(await admin.get(`/users?cursor=${await cursorOf('sort=name')}`), 400, 'invalid_parameter')
   })
 
-  test('keeps its filters from page to page', async () => {
+  test('applies its filters on every page', async () => {
     const plan = await makePlan()
     const made = []
     for (let n = 0; n < 5; n++) {
@@ -242,7 +242,7 @@ describe('projects.list', () => {
     assert.deepEqual(idsOf(await find({ plan_id: String(plan.id), limit: '2' })), made)
   })
 
-  test('refuses filters that are none', async () => {
+  test('rejects invalid filters', async () => {
     for (const query of [
       'q=',
       `q=${'x'.repeat(101)}`,

@@ -30,29 +30,30 @@ export const listProjectsQuery = adminQuery({
   id: 'projects.list',
   path: '/admin/projects',
   summary: 'List projects',
-  description:
-    'Projects, newest first unless another order is asked for, narrowed by any of the parameters together.',
+  description: 'Projects, newest first unless `sort` specifies another order. Filters can be combined.',
   params: NoParams,
   query: {
     ...sortedPageQuery(
       sorts,
-      '`-id`, unless told otherwise, is newest first; `reputation_score` is worst first; `name` takes capital and small letters for the same and goes by code point. Equals stand in the order of their ids.',
+      'Default: `-id`, newest first. `reputation_score` sorts lowest first. `name` sorts case-insensitively by code point. Ties are sorted by id.',
     ),
     q: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 100,
-        description: 'Part of the name, in capital or small letters.',
+        description: 'Part of the name, case-insensitive.',
       }),
     ),
-    locked: Type.Optional(Type.Boolean({ description: 'Only locked ones, or only the others.' })),
-    plan_id: Type.Optional({ ...Id, description: 'The plan in force.' }),
-    min_score: Type.Optional({ ...Score, description: 'The lowest reputation score.' }),
-    max_score: Type.Optional({ ...Score, description: 'The highest reputation score.' }),
+    locked: Type.Optional(
+      Type.Boolean({ description: 'True: only locked projects. False: only projects that are not locked.' }),
+    ),
+    plan_id: Type.Optional({ ...Id, description: 'The current plan.' }),
+    min_score: Type.Optional({ ...Score, description: 'The minimum reputation score.' }),
+    max_score: Type.Optional({ ...Score, description: 'The maximum reputation score.' }),
     over_limit: Type.Optional(
       Type.Boolean({
         description:
-          'Only those with more members or domains than the plan in force allows, or only the others.',
+          'True: only projects with more members or domains than the current plan allows. False: only projects within these limits.',
       }),
     ),
   },

@@ -3,7 +3,7 @@ import { countMembers, type RoleChange } from '../../core/control/members/member
 import type { ProjectRow } from '../../core/control/projects/projects.ts'
 import type { Tx } from '../../platform/db/db.ts'
 
-/** A new owner has a project more, and, if they were no member before, the project has a member more. */
+/** A new owner owns one more project. If they were not a member, the project has one more member. */
 export async function ownerBeyondLimit(
   tx: Tx,
   caps: Caps,

@@ -20,8 +20,8 @@ const queue = (projectId: number, state: string, mails: number) =>
     [projectId, state, mails],
   )
 
-describe('a preview of projects.edit', () => {
-  test('of a lock tells what stops', async () => {
+describe('preview of projects.edit', () => {
+  test('of a lock lists what stops', async () => {
     const { id } = await makeProject()
     await makeDomain(id, { status: 'verified' })
     await makeDomain(id)
@@ -32,48 +32,48 @@ describe('a preview of projects.edit', () => {
     await queue(id, 'leased', 1)
     await queue(id, 'awaiting', 1)
     assert.deepEqual((await preview(id, { is_locked: true })).effects, [
-      'No new mail is accepted: verified domains 1, active API keys 1.',
-      'Mails that wait: 5. They are held until it is unlocked; one that is held for 7 days fails.',
-      'Mails that are leaving just now and cannot be stopped: 2.',
+      'New mail is rejected. Verified domains: 1; active API keys: 1.',
+      'Queued messages: 5. They are held until the project is unlocked, and fail after 7 days.',
+      'Messages being sent now that cannot be stopped: 2.',
     ])
   })
 
-  test('of an unlock tells what goes on', async () => {
+  test('of an unlock lists what continues', async () => {
     const { id } = await makeProject()
     await admin.patch(`/projects/${id}`, { is_locked: true, reason: 'Card testing' })
     await queue(id, 'ready', 4)
     assert.deepEqual((await preview(id, { is_locked: false })).effects, [
-      'The project sends again. Mails that were held and go on: 4.',
+      'The project can send again. Held messages that will be sent: 4.',
     ])
   })
 
-  test('does not count beyond what anybody needs to know', async () => {
+  test('limits the count of queued mail', async () => {
     const { id } = await makeProject()
     await queue(id, 'ready', 10_001)
-    assert.match((await preview(id, { is_locked: true })).effects[1], /^Mails that wait: more than 10000\./)
+    assert.match((await preview(id, { is_locked: true })).effects[1], /^Queued messages: more than 10000\./)
   })
 
-  test('of another plan tells the limits before and after, and what is then too much', async () => {
+  test('of another plan lists the limits before and after, and what exceeds them', async () => {
     const project = await makeProject()
     await makeMember(project.id)
     await makeDomain(project.id)
     const small = await makePlan({ name: 'Small', max_users: 1, max_domains: 0 })
     const { effects, warnings } = await preview(project.id, { plan_id: small.id })
     assert.deepEqual(effects, [
-      `The plan in force changes from "${project.plan.name}" to "Small".`,
-      'The limit max_domains goes from 1000 to 0.',
-      'The limit max_users goes from 1000 to 1.',
+      `The current plan changes from "${project.plan.name}" to "Small".`,
+      'The limit max_domains changes from 1000 to 0.',
+      'The limit max_users changes from 1000 to 1.',
     ])
     assert.deepEqual(warnings, [
-      'It has 1 domains, of 0 allowed: they stay, and none is added.',
-      'It has 2 members, of 1 allowed: they stay, and none is added.',
+      'Over the plan limit: 1 of 0 domains. They are kept, but none can be added.',
+      'Over the plan limit: 2 of 1 members. They are kept, but none can be added.',
     ])
   })
 
-  test("of withdrawing the operator's MTAs counts the domains on them", async () => {
+  test('of removing allow_service_mta counts the affected domains', async () => {
     const { id } = await makeProject()
     await makeDomain(id, { mta_provider: 'service' })
     const { warnings } = await preview(id, { allow_service_mta: false })
-    assert.deepEqual(warnings, ["Domains on the operator's own MTAs: 1. They can send no new mail."])
+    assert.deepEqual(warnings, ['Domains on the shared mail servers: 1. New mail from them is rejected.'])
   })
 })

@@ -42,7 +42,7 @@ describe('projects.set-billing', () => {
     })
   })
 
-  test('clears what is null, and keeps the reason if there is one', async () => {
+  test('clears fields with null, and records a reason', async () => {
     const { id } = await makeProject()
     const { body: before } = await setBilling(id, billed)
     const answer = await setBilling(id, { ...unbilled, reason: 'Refunded' })
@@ -57,7 +57,7 @@ describe('projects.set-billing', () => {
     })
   })
 
-  test('takes every status, and leaves the one that an administrator set in force', async () => {
+  test('accepts every status, and keeps an override in effect', async () => {
     const { id } = await makeProject()
     await admin.patch(`/projects/${id}`, { admin_subscription_status: 'active', reason: 'Grace period' })
     for (const status of ['trialing', 'active', 'past_due', 'canceled', 'paused']) {
@@ -66,7 +66,7 @@ describe('projects.set-billing', () => {
     }
   })
 
-  test('of the same state again changes nothing and leaves no trace', async () => {
+  test('with the same state changes nothing and writes no audit row', async () => {
     const { id } = await makeProject()
     const first = await setBilling(id, billed)
     const again = await setBilling(id, { ...billed, reason: 'Sent twice' })
@@ -75,7 +75,7 @@ describe('projects.set-billing', () => {
     await assertNotAudited(again)
   })
 
-  test('names what a body lacks', async () => {
+  test('names every missing field', async () => {
     const { id } = await makeProject()
     for (const field of Object.keys(billed)) {
       const answer = await setBilling(id, { ...billed, [field]: undefined })
@@ -86,7 +86,7 @@ describe('projects.set-billing', () => {
     assertProblem(await setBilling(id, {}), 422, 'incomplete_configuration')
   })
 
-  test('refuses another status, an empty identifier and other fields', async () => {
+  test('rejects an unknown status, an empty identifier and unknown fields', async () => {
     const before = await makeProject()
     for (const change of [
       { billing_subscription_status: 'unpaid' },
@@ -102,7 +102,7 @@ describe('projects.set-billing', () => {
     assert.deepEqual((await admin.get(`/projects/${before.id}`)).body, before)
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await setBilling(999_999_999, billed), 404, 'not_found')
   })
 })

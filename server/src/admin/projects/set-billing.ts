@@ -10,7 +10,7 @@ export const setBillingOperation = adminOperation({
   path: '/admin/projects/:project_id/billing',
   summary: "Set a project's billing state",
   description:
-    "Replaces the three fields that the billing system owns; all of them are given, what does not apply is null. The administrator's own status, where set, stays in force.",
+    'Replaces the three fields that the billing system owns. All three are required; send null for those that do not apply. A subscription status override, if set, still applies.',
   params: ProjectParams,
   body: BillingFields,
   isCompleteConfiguration: true,
@@ -41,12 +41,12 @@ export const setBillingOperation = adminOperation({
       effects:
         after.admin_subscription_status === null
           ? [
-              `The subscription status in force is ${status === null ? 'none: not billed, and allowed' : `"${status}"`}.`,
+              `The current subscription status is ${status === null ? 'none: the project is not billed and can send' : `"${status}"`}.`,
             ]
-          : [`The administrator's status "${after.admin_subscription_status}" stays in force.`],
+          : [`The override "${after.admin_subscription_status}" still applies.`],
       warnings:
         isStopped && after.admin_subscription_status === null
-          ? [`With the status "${status}" in force the project cannot send.`]
+          ? [`With the subscription status "${status}", the project cannot send.`]
           : [],
       answer: projectView(after),
       views: { before: projectView(before), after: projectView(after) },

@@ -14,7 +14,7 @@ const { makePlan, makeProject } = fixtures(database, admin)
 const { assertNotAudited } = auditOf(database, admin)
 
 describe('projects.show', () => {
-  test('shows what was made, with the version in the ETag and without a trace in the audit', async () => {
+  test('returns the created resource with its version in the ETag, and writes no audit row', async () => {
     const project = await makeProject()
     const answer = await admin.get(`/projects/${project.id}`)
     assert.equal(answer.status, 200)
@@ -23,7 +23,7 @@ describe('projects.show', () => {
     await assertNotAudited(answer)
   })
 
-  test('shows the counts of the mail plane, which move neither version nor time', async () => {
+  test("shows the mail side's counters, which change neither version nor updated_at", async () => {
     const project = await makeProject()
     const counts = { bounced: 3, failed: Number.MAX_SAFE_INTEGER, complained: 1 }
     await database.query(
@@ -36,10 +36,10 @@ describe('projects.show', () => {
     assert.equal(answer.headers.get('etag'), '"1"')
   })
 
-  test('shows the plan in force as the plan is shown alone, to the last digit', async () => {
+  test('returns the current plan exactly as plans.show does', async () => {
     const plan = await makePlan({ max_mails_per_month: Number.MAX_SAFE_INTEGER, price: 9_999_999_999.99 })
     const { id } = await makeProject({ plan_id: plan.id })
-    // A clock has finer ticks than what is shown: both ways to the answer have to cut them alike.
+    // The database stores finer timestamps than the API returns: both code paths must truncate them in the same way.
     for (const fraction of ['999999', '000001', '123999', '12', '0']) {
       await database.query('update control.plans set created_at = $2, updated_at = $2 where id = $1', [
         plan.id,
@@ -51,7 +51,7 @@ describe('projects.show', () => {
     }
   })
 
-  test('answers 404 for a project that is not there, and 400 for what is no identifier', async () => {
+  test('returns 404 for a missing project, and 400 for an invalid identifier', async () => {
     for (const id of ['0', '999999999', String(Number.MAX_SAFE_INTEGER)]) {
       assertProblem(await admin.get(`/projects/${id}`), 404, 'not_found')
     }

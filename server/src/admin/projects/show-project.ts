@@ -7,7 +7,7 @@ export const showProject = adminQuery({
   id: 'projects.show',
   path: '/admin/projects/:project_id',
   summary: 'Show a project',
-  description: 'One project with the plan in force, and its version in the ETag.',
+  description: "One project with its current plan. The `ETag` is the project's version.",
   params: ProjectParams,
   query: {},
   answer: Project,

@@ -23,7 +23,7 @@ const membersOf = async (id: number): Promise<{ id: number; user_id: number | nu
   (await admin.get(`/projects/${id}/members`)).body.data
 
 describe('projects.edit: a transfer', () => {
-  test('to a stranger makes them the owner and the old owner an admin', async () => {
+  test('to another user makes them the owner and the previous owner an admin', async () => {
     const before = await makeProject()
     const [owner] = await membersOf(before.id)
     const heir = await makeUser()
@@ -53,14 +53,14 @@ describe('projects.edit: a transfer', () => {
     })
   })
 
-  test('without a reason is refused for that, whether it goes past a limit besides or not', async () => {
+  test('without a reason is rejected with reason_required, even if it also exceeds a limit', async () => {
     const { id } = await makeProject({ plan_id: (await makePlan({ max_users: 1 })).id })
     const answer = await edit(id, { user_id: (await makeUser()).id })
     assertProblem(answer, 422, 'reason_required')
     await assertNotAudited(answer)
   })
 
-  test('to a member raises their membership, and back again gives it back', async () => {
+  test('to a member makes them the owner, and a transfer back restores both roles', async () => {
     const project = await makeProject()
     const user = await makeUser()
     const member = await makeMember(project.id, { email: user.email, role: 'viewer' })
@@ -79,7 +79,7 @@ describe('projects.edit: a transfer', () => {
     ])
   })
 
-  test('to somebody whose address was only invited makes the invitation their membership', async () => {
+  test('to a user with a pending invitation turns the invitation into the membership', async () => {
     const project = await makeProject()
     const invited = await makeMember(project.id, { email: 'later@example.org', role: 'viewer' })
     assert.equal(invited.user_id, null)
@@ -115,7 +115,7 @@ describe('projects.edit: a transfer', () => {
     })
   })
 
-  test('to nobody, or to somebody who is disabled, is refused and moves nobody', async () => {
+  test('to a missing or disabled user is rejected and changes no role', async () => {
     const before = await makeProject()
     const members = await membersOf(before.id)
     const disabled = await makeUser({ is_active: false })
@@ -129,7 +129,7 @@ describe('projects.edit: a transfer', () => {
     assert.deepEqual(await membersOf(before.id), members)
   })
 
-  test('to many people at the same moment leaves one owner, the one the project names', async () => {
+  test('to many users concurrently leaves exactly one owner', async () => {
     const project = await makeProject()
     const heirs = await Promise.all(Array.from({ length: 10 }, () => makeUser()))
     const answers = await Promise.all(heirs.map(({ id }) => edit(project.id, { user_id: id, reason })))

@@ -1,12 +1,12 @@
 import type { ProjectRow } from '../../core/control/projects/projects.ts'
 
-/** Why the mail of a project waits whether its queue is held or not. */
+/** The reasons, other than a hold, why a project's mail is not sent. */
 export function otherObstacles(project: ProjectRow): string[] {
   const status = project.admin_subscription_status ?? project.billing_subscription_status
   return [
-    ...(project.is_locked ? ['The project is locked, so its mail waits all the same.'] : []),
+    ...(project.is_locked ? ['The project is locked, so its mail is held regardless.'] : []),
     ...(status === 'canceled' || status === 'paused'
-      ? [`With the status "${status}" in force its mail waits all the same.`]
+      ? [`The subscription status is "${status}", so its mail is held regardless.`]
       : []),
   ]
 }

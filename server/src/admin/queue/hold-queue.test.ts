@@ -21,7 +21,7 @@ const hold = (path: string, query = '') => admin.post(`${path}/queue/hold${query
 const statusOf = async (path: string, id: string) => (await admin.get(`${path}/messages/${id}`)).body.status
 
 describe('queue.hold', () => {
-  test('keeps what waits from being claimed, and shows it as held', async () => {
+  test('keeps queued mail from being claimed, and shows it as held', async () => {
     const sender = await makeSender()
     const id = await sender.send()
     const heldAfter = await databaseNow(database)
@@ -50,7 +50,7 @@ describe('queue.hold', () => {
     )
   })
 
-  test('lets new mail in, which is held as well, and shows what is scheduled as it is', async () => {
+  test('accepts new mail, which is also held, and shows scheduled mail as scheduled', async () => {
     const sender = await makeSender()
     await hold(sender.path)
     const [id, later] = [await sender.send(), await sender.send({ send_at: inDays(1) })]
@@ -61,7 +61,7 @@ describe('queue.hold', () => {
     assert.deepEqual([waiting, scheduled], [1, 1])
   })
 
-  test('is about one project', async () => {
+  test('affects only one project', async () => {
     const [held, other] = [await makeSender(), await makeSender()]
     await hold(held.path)
     const id = await other.send()
@@ -69,21 +69,21 @@ describe('queue.hold', () => {
     assert.deepEqual(await claimedOf(other.id), [id])
   })
 
-  test('is not undone by a lock that comes and goes, and the preview of an unlock says so', async () => {
+  test('survives a lock and unlock, and the preview of the unlock says so', async () => {
     const sender = await makeSender()
     await sender.send()
     await hold(sender.path)
     await admin.patch(sender.path, { is_locked: true, reason })
     const preview = await admin.patch(`${sender.path}?dry_run=true`, { is_locked: false })
     assert.deepEqual(preview.body.effects, [
-      'New mail is accepted. Mails that wait: 1. The queue is still held.',
+      'New mail is accepted. Queued messages: 1. The queue is still held.',
     ])
     await admin.patch(sender.path, { is_locked: false, reason })
     assert.deepEqual(await claimedOf(sender.id), [])
     assert.equal((await admin.get(`${sender.path}/queue`)).body.is_held, true)
   })
 
-  test('for seven days makes mail fail, and no sooner', async () => {
+  test('makes mail fail after seven days, and not earlier', async () => {
     const sender = await makeSender()
     const [old, young] = [await sender.send(), await sender.send()]
     await hold(sender.path)
@@ -105,7 +105,7 @@ describe('queue.hold', () => {
     assert.equal(data.at(-1).type, 'message.failed')
   })
 
-  test('of a queue that is held changes nothing', async () => {
+  test('of a held queue changes nothing', async () => {
     const { path } = await makeSender()
     const first = await hold(path)
     const again = await hold(path)
@@ -115,7 +115,7 @@ describe('queue.hold', () => {
     assert.deepEqual([preview.body.changes, preview.body.effects], [[], []])
   })
 
-  test('asked for by many at once is done once', async () => {
+  test('takes effect once for many concurrent requests', async () => {
     const { id } = await makeProject()
     const answers = await Promise.all(Array.from({ length: 12 }, () => hold(`/projects/${id}`)))
     assert.deepEqual(new Set(answers.map(({ text }) => text)).size, 1)
@@ -123,7 +123,7 @@ describe('queue.hold', () => {
     assert.equal(rows.filter((row) => row !== undefined).length, 1)
   })
 
-  test('beforehand tells what waits and what cannot be stopped, and holds nothing', async () => {
+  test('counts queued and unstoppable messages in a preview, and holds nothing', async () => {
     const sender = await makeSender()
     const id = await sender.send()
     await makeMail(sender.id, { status: 'deferred', dispatch: 'deferred' })
@@ -134,24 +134,24 @@ describe('queue.hold', () => {
       reason_required: true,
       changes: [{ resource: 'queue', id: sender.id, field: 'is_held', before: false, after: true }],
       effects: [
-        'Mails that wait: 2. They are held until the queue is released; one that is held for 7 days fails.',
-        'New mail is accepted as before, and held.',
+        'Queued messages: 2. They are held until the queue is released, and fail after 7 days.',
+        'New mail is still accepted, but held.',
       ],
-      warnings: ['Mails that are leaving just now and cannot be stopped: 1.'],
+      warnings: ['Messages being sent now that cannot be stopped: 1.'],
     })
     assert.equal((await admin.get(`${sender.path}/queue`)).body.is_held, false)
     assert.deepEqual(await claimedOf(sender.id), [id])
   })
 
-  test('beforehand does not promise a locked project that its mail is accepted', async () => {
+  test('does not say in the preview for a locked project that mail is accepted', async () => {
     const { path } = await makeSender()
     await admin.patch(path, { is_locked: true, reason })
     const { body } = await hold(path, '?dry_run=true')
     assert.equal(body.effects.length, 1)
-    assert.deepEqual(body.warnings, ['The project is locked, so its mail waits all the same.'])
+    assert.deepEqual(body.warnings, ['The project is locked, so its mail is held regardless.'])
   })
 
-  test('needs a reason, and nothing else', async () => {
+  test('requires only a reason', async () => {
     const { path } = await makeSender()
     assertProblem(await admin.post(`${path}/queue/hold`), 422, 'reason_required')
     assertProblem(await admin.post(`${path}/queue/hold`, { reason, until: 'x' }), 422, 'validation_failed')

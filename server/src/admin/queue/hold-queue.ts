@@ -9,9 +9,9 @@ export const holdQueueOperation = adminOperation({
   id: 'queue.hold',
   kind: 'command',
   path: '/admin/projects/:project_id/queue/hold',
-  summary: 'Hold the mail of a project',
+  summary: "Hold a project's mail",
   description:
-    'Keeps what waits, and what is accepted from now on, from being handed over, until it is released; mail is accepted as before. What is held for 7 days fails. Mail that is leaving at this moment cannot be stopped. Where it is held already, nothing changes.',
+    "Stops sending the project's mail, both queued mail and mail accepted from now on, until the queue is released. New mail is still accepted. Mail that has been held for 7 days fails. Mail that is being sent cannot be stopped. If the queue is already held, nothing changes.",
   params: ProjectParams,
   body: {},
   example: { reason: 'Customer asked us to stop a mailing' },
@@ -37,14 +37,14 @@ export const holdQueueOperation = adminOperation({
         : unchanged,
       effects: hasChanged
         ? [
-            `Mails that wait: ${countText(queue.waiting)}. They are held until the queue is released; one that is held for 7 days fails.`,
-            ...(obstacles.length === 0 ? ['New mail is accepted as before, and held.'] : []),
+            `Queued messages: ${countText(queue.waiting)}. They are held until the queue is released, and fail after 7 days.`,
+            ...(obstacles.length === 0 ? ['New mail is still accepted, but held.'] : []),
           ]
         : [],
       warnings: [
         ...obstacles,
         ...(queue.leaving > 0
-          ? [`Mails that are leaving just now and cannot be stopped: ${countText(queue.leaving)}.`]
+          ? [`Messages being sent now that cannot be stopped: ${countText(queue.leaving)}.`]
           : []),
       ],
       answer: queue,

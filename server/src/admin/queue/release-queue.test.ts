@@ -14,7 +14,7 @@ const reason = 'The customer has corrected the mailing'
 
 const release = (path: string, query = '') => admin.post(`${path}/queue/release${query}`, { reason })
 
-/** A project with one mail that an administrator holds. */
+/** A project with one message, held by an administrator. */
 async function heldSender() {
   const sender = await makeSender()
   const messageId = await sender.send()
@@ -24,7 +24,7 @@ async function heldSender() {
 }
 
 describe('queue.release', () => {
-  test('lets the mail go on that was held', async () => {
+  test('sends the held mail', async () => {
     const { id, path, messageId } = await heldSender()
     const answer = await release(path)
     assert.equal(answer.status, 200, answer.text)
@@ -55,7 +55,7 @@ describe('queue.release', () => {
     assert.equal(await auditRowOf(database, answer), undefined)
   })
 
-  test('after which it is held again is another hold, from then on', async () => {
+  test('followed by another hold starts a new holding period', async () => {
     const { path } = await heldSender()
     const { held_at } = (await admin.get(`${path}/queue`)).body
     await release(path)
@@ -65,32 +65,34 @@ describe('queue.release', () => {
   })
 
   const obstacles = {
-    'The project is locked, so its mail waits all the same.': { is_locked: true },
-    'With the status "paused" in force its mail waits all the same.': { admin_subscription_status: 'paused' },
-    'With the status "canceled" in force its mail waits all the same.': {
+    'The project is locked, so its mail is held regardless.': { is_locked: true },
+    'The subscription status is "paused", so its mail is held regardless.': {
+      admin_subscription_status: 'paused',
+    },
+    'The subscription status is "canceled", so its mail is held regardless.': {
       admin_subscription_status: 'canceled',
     },
   }
   for (const [warning, change] of Object.entries(obstacles)) {
-    test(`lets nothing go where something else stands in the way, and says so beforehand: ${warning}`, async () => {
+    test(`sends nothing if mail is held for another reason, and warns in a preview: ${warning}`, async () => {
       const { id, path, messageId } = await heldSender()
       await admin.patch(path, { ...change, reason })
       const { body } = await release(path, '?dry_run=true')
-      assert.deepEqual([body.effects, body.warnings], [['Mails that still wait: 1.'], [warning]])
+      assert.deepEqual([body.effects, body.warnings], [['Messages that are still held: 1.'], [warning]])
       assert.equal((await release(path)).body.is_held, false)
       assert.equal((await admin.get(`${path}/messages/${messageId}`)).body.status, 'held')
       assert.deepEqual(await claimedOf(id), [])
     })
   }
 
-  test('beforehand tells how much goes on, and releases nothing', async () => {
+  test('counts the messages in a preview, and releases nothing', async () => {
     const { id, path } = await heldSender()
     const { body } = await release(path, '?dry_run=true')
     assert.deepEqual(body, {
       operation: 'queue.release',
       reason_required: true,
       changes: [{ resource: 'queue', id, field: 'is_held', before: true, after: false }],
-      effects: ['Mails that go on: 1.'],
+      effects: ['Messages that will be sent: 1.'],
       warnings: [],
     })
     assert.equal((await admin.get(`${path}/queue`)).body.is_held, true)

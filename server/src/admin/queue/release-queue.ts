@@ -9,9 +9,9 @@ export const releaseQueueOperation = adminOperation({
   id: 'queue.release',
   kind: 'command',
   path: '/admin/projects/:project_id/queue/release',
-  summary: 'Release the mail of a project',
+  summary: "Release a project's mail",
   description:
-    'Lets the mail of a project go on that was held. A lock, or a subscription that is not in force, holds it all the same. Where it is not held, nothing changes.',
+    'Sends the held mail of a project. If the project is locked, or its subscription is canceled or paused, the mail is still held. If the queue is not held, nothing changes.',
   params: ProjectParams,
   body: {},
   example: { reason: 'The customer has corrected the mailing' },
@@ -23,7 +23,7 @@ export const releaseQueueOperation = adminOperation({
     const hasChanged = await releaseQueue(tx, target.id)
     const queue = await queueView(tx, target.id, preloaded)
     const obstacles = otherObstacles(target)
-    const become = obstacles.length === 0 ? 'go on' : 'still wait'
+    const outcome = obstacles.length === 0 ? 'will be sent' : 'are still held'
     return {
       audit: hasChanged
         ? {
@@ -36,7 +36,7 @@ export const releaseQueueOperation = adminOperation({
             },
           }
         : unchanged,
-      effects: hasChanged ? [`Mails that ${become}: ${countText(queue.waiting)}.`] : [],
+      effects: hasChanged ? [`Messages that ${outcome}: ${countText(queue.waiting)}.`] : [],
       warnings: obstacles,
       answer: queue,
       version: null,

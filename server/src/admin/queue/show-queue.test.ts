@@ -16,7 +16,7 @@ const { makeMail } = mailRows(database)
 const queueOf = (projectId: number) => admin.get(`/projects/${projectId}/queue`)
 
 describe('queue.show', () => {
-  test('counts the mail of one project by what it waits for', async () => {
+  test("counts one project's mail by state", async () => {
     const [{ id }, other] = [await makeProject(), await makeProject()]
     const empty = await queueOf(id)
     assert.equal(empty.status, 200)
@@ -40,7 +40,7 @@ describe('queue.show', () => {
     assert.deepEqual([waiting, scheduled, leaving, awaiting], [3, 2, 1, 2])
   })
 
-  test('counts no further than somebody wants to know', async () => {
+  test('limits the counts', async () => {
     const { id } = await makeProject()
     await database.query(
       `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient)
@@ -49,10 +49,10 @@ describe('queue.show', () => {
     )
     assert.equal((await queueOf(id)).body.waiting, 10_001)
     const { body } = await admin.post(`/projects/${id}/queue/hold?dry_run=true`, {})
-    assert.match(body.effects[0], /^Mails that wait: more than 10000\. /)
+    assert.match(body.effects[0], /^Queued messages: more than 10000\. /)
   })
 
-  test('is of no project that does not exist', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await queueOf(999_999_999), 404, 'not_found')
   })
 })

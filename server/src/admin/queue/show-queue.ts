@@ -6,8 +6,8 @@ import { adminQuery } from '../operation.ts'
 export const showQueueQuery = adminQuery({
   id: 'queue.show',
   path: '/admin/projects/:project_id/queue',
-  summary: 'Show the queue of a project',
-  description: 'How much mail of a project is still to be handed over, and whether it is held.',
+  summary: "Show a project's queue",
+  description: 'The number of messages in the queue, by state, and whether the queue is held.',
   params: ProjectParams,
   query: {},
   answer: ProjectQueue,

@@ -41,7 +41,7 @@ function arrivalWarnings({ name, status, has_mx }: RoutedDomain): string[] {
       `Domain ${name} is not verified: its mail is accepted only if no other project claims or has held the name, and nothing is forwarded.`,
     ]
   }
-  return has_mx ? [] : [`No MX record of ${name} points here, so its mail is delivered elsewhere.`]
+  return has_mx ? [] : [`No MX record for ${name} points here, so its mail is delivered elsewhere.`]
 }
 
 async function endpointWarnings(tx: ReadTx, { project_id, endpoint_id }: RouteRow): Sentences {
@@ -59,13 +59,13 @@ async function forwardWarnings(
   const unconfirmed =
     forward_confirmed_at === null
       ? [
-          `A confirmation link is mailed to ${forward_to}. Until it confirms, nothing is forwarded, and senders get a temporary failure.`,
+          `A confirmation link is sent to ${forward_to}. Until the recipient confirms, nothing is forwarded, and senders get a temporary failure.`,
         ]
       : []
   return [...unconfirmed, ...(await circleWarnings(tx, project_id, forward_to))]
 }
 
-/** Two routes that forward to each other go round for ever, but for the mail's own loop check. */
+/** Two routes that forward to each other form a loop, which only the loop detection in the message stops. */
 async function circleWarnings(tx: ReadTx, project_id: number, forward_to: string): Sentences {
   const address = readAddress(forward_to)
   if ('fault' in address) return []
@@ -84,11 +84,11 @@ async function takenBy(tx: ReadTx, route: RouteRow): Sentences {
   const { project_id, domain_id, address, is_active } = route
   if (!is_active) return ['The route is inactive and receives no mail.']
   const { name } = await domainOf(tx, route)
-  const what = await deed(tx, route)
+  const what = await actionPhrase(tx, route)
   if (address === null) {
     const others = await countActiveAddressRoutes(tx, project_id, domain_id)
     return [
-      `From now on mail for every address of ${name} without a route of its own ${what}.`,
+      `Mail for every address of ${name} without an address route ${what}.`,
       ...(others === 0
         ? []
         : [`Address routes take precedence: there ${others === 1 ? 'is 1' : `are ${others}`}.`]),
@@ -96,14 +96,14 @@ async function takenBy(tx: ReadTx, route: RouteRow): Sentences {
   }
   const catchAll = await findByMatch(tx, project_id, domain_id, null)
   return [
-    `From now on mail for ${address} ${what}.`,
+    `Mail for ${address} ${what}.`,
     ...(catchAll?.is_active
       ? [`The catch-all (route ${catchAll.id}) does not receive mail for ${address}.`]
       : []),
   ]
 }
 
-/** Whether mail that it took is now somebody else's. */
+/** Whether mail that the route used to receive is now received by another route or rejected. */
 const isReleased = (before: RouteRow, after: RouteRow | null): boolean =>
   before.is_active &&
   !(after?.is_active && after.domain_id === before.domain_id && after.address === before.address)
@@ -115,12 +115,12 @@ async function takenAfter(tx: ReadTx, before: RouteRow): Sentences {
   const next = await taking(tx, project_id, domain_id, address)
   return [
     next
-      ? `Mail for ${whose} falls to the catch-all (route ${next.id}): it ${await deed(tx, next)}.`
-      : `No route accepts mail for ${whose} any more: it is rejected.`,
+      ? `The catch-all (route ${next.id}) receives mail for ${whose}: it ${await actionPhrase(tx, next)}.`
+      : `No other route accepts mail for ${whose}: it is rejected.`,
   ]
 }
 
-/** The route that takes mail for an address, or with null what the catch-all would take. */
+/** The route that receives mail for an address; for null, the catch-all. */
 async function taking(
   tx: ReadTx,
   projectId: number,
@@ -133,12 +133,15 @@ async function taking(
   return catchAll?.is_active ? catchAll : undefined
 }
 
-/** What a route does to mail, as the end of a sentence about it. */
-async function deed(tx: ReadTx, { project_id, action, endpoint_id, forward_to }: RouteRow): Promise<string> {
+/** What a route does with mail, as a verb phrase. */
+async function actionPhrase(
+  tx: ReadTx,
+  { project_id, action, endpoint_id, forward_to }: RouteRow,
+): Promise<string> {
   switch (action) {
     case 'endpoint': {
       const endpoint = await findEndpoint(tx, project_id, endpoint_id ?? 0)
-      return `goes to endpoint ${endpoint_id} (${endpoint?.name})`
+      return `is delivered to endpoint ${endpoint_id} (${endpoint?.name})`
     }
     case 'forward':
       return `is forwarded to ${forward_to}`

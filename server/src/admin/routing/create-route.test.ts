@@ -20,7 +20,7 @@ const domain = await makeDomain(projectId, { name: 'shop.example.com' })
 const { resource: endpoint } = await makeEndpoint(projectId)
 
 let numbers = 0
-/** An address route that forwards, with an address of its own. */
+/** An address route that forwards, with a unique address. */
 const configuration = () => ({
   ...routeConfiguration,
   domain_id: domain.id,
@@ -52,7 +52,7 @@ async function assertRefused(change: object, message: RegExp): Promise<void> {
 }
 
 describe('routing.create', () => {
-  test('makes a route of each action, for an address and as the catch-all', async () => {
+  test('creates a route of each action, for an address and as the catch-all', async () => {
     const actions = [
       { action: 'endpoint', endpoint_id: endpoint.id, forward_to: null },
       { action: 'forward', endpoint_id: null, forward_to: 'ada@example.net' },
@@ -85,7 +85,7 @@ describe('routing.create', () => {
     }
   })
 
-  test('is active unless told otherwise, and keeps the reason', async () => {
+  test('is active by default, and records the reason', async () => {
     assert.equal((await create({ is_active: undefined })).body.is_active, true)
     const asleep = await create({ is_active: false, reason: 'Switched on next week' })
     assert.equal(asleep.body.is_active, false)
@@ -99,7 +99,7 @@ describe('routing.create', () => {
     })
   })
 
-  test('keeps the address in lower case, and of a forwarding address what its owner may tell apart', async () => {
+  test('stores the address in lower case, and keeps the case of a forwarding local part', async () => {
     const { body } = await create({
       address: 'Sales.EU+x@SHOP.Example.com',
       forward_to: 'Ada.Lovelace@EXAMPLE.net',
@@ -110,7 +110,7 @@ describe('routing.create', () => {
     )
   })
 
-  test('takes an address under the exact name of the domain alone', async () => {
+  test('accepts only an address under the exact name of the domain', async () => {
     for (const address of [
       'a@example.com',
       'a@www.shop.example.com',
@@ -139,7 +139,7 @@ describe('routing.create', () => {
     assert.equal((await create({ address: `${'a'.repeat(64)}@shop.example.com` })).status, 201)
   })
 
-  test('forwards to one well-formed address that is not of the domain itself', async () => {
+  test('accepts one valid forwarding address outside the domain', async () => {
     for (const forward_to of [
       '',
       'ada',
@@ -159,7 +159,7 @@ describe('routing.create', () => {
     assert.equal((await create({ forward_to: 'ada@example.com' })).status, 201)
   })
 
-  test('says which field does not apply, and which is needed', async () => {
+  test('names fields that do not apply, and fields that are required', async () => {
     await assertRefused({ match: 'catch_all' }, /"address" must be null when "match" is "catch_all"/)
     await assertRefused({ address: null }, /"address" must not be null when "match" is "address"/)
     await assertRefused({ action: 'reject' }, /"forward_to" must be null when "action" is "reject"/)
@@ -169,7 +169,7 @@ describe('routing.create', () => {
     await assertRefused({ endpoint_id: endpoint.id }, /"endpoint_id" must be null when "action" is "forward"/)
   })
 
-  test('asks for the complete configuration', async () => {
+  test('requires the complete configuration', async () => {
     for (const field of ['domain_id', 'match', 'address', 'action', 'endpoint_id', 'forward_to']) {
       const answer = await create({ [field]: undefined })
       assertProblem(answer, 422, 'incomplete_configuration')
@@ -178,7 +178,7 @@ describe('routing.create', () => {
     await assertRefused({ priority: 1 }, /"priority" is not a field/)
   })
 
-  test("knows no domain and no endpoint but the project's own", async () => {
+  test("rejects other projects' domains and endpoints", async () => {
     const theirs = await makeDomain(other.id, { name: 'theirs.example.com' })
     const { resource: hook } = await makeEndpoint(other.id)
     const foreign = await create({ domain_id: theirs.id, address: 'a@theirs.example.com' })
@@ -194,7 +194,7 @@ describe('routing.create', () => {
     assert.equal(foreignHook.text, absentHook.text)
   })
 
-  test('refuses a second route for an address, however it is written, and a second catch-all', async () => {
+  test('rejects a second route for an address in any notation, and a second catch-all', async () => {
     const first = (await create({ address: 'once@shop.example.com' })).body
     const before = await countRoutes()
     for (const change of [
@@ -214,7 +214,7 @@ describe('routing.create', () => {
     assert.equal(await countRoutes(), before + 1)
   })
 
-  test('of one address by many at once makes one', async () => {
+  test('creates one route for concurrent requests with the same address', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => create({ address: 'race@shop.example.com' })),
     )
@@ -224,7 +224,7 @@ describe('routing.create', () => {
     )
   })
 
-  test('is refused when the endpoint is deleted, or the domain renamed, at the same moment', async () => {
+  test('is rejected if the endpoint is deleted or the domain renamed at the same time', async () => {
     const { resource: hook } = await makeEndpoint(projectId)
     const deleted = await holdingBack(database, `delete from control.endpoints where id = ${hook.id}`, () =>
       create({ action: 'endpoint', endpoint_id: hook.id, forward_to: null }),
@@ -242,31 +242,31 @@ describe('routing.create', () => {
     assert.match(renamed.body.message, /must be under after\.example\.com/)
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await admin.post('/projects/999999999/routing', configuration()), 404, 'not_found')
   })
 })
 
-describe('the preview of routing.create', () => {
+describe('preview of routing.create', () => {
   const catchAll = { match: 'catch_all', address: null }
 
-  test('tells which mail goes where from now on', async () => {
+  test('describes how mail is handled', async () => {
     const { id: domain_id, name } = await makeDomain(projectId, { status: 'verified' })
     const address = `support@${name}`
     const cases: [change: object, effect: string][] = [
-      [{ forward_to: 'ada@example.net' }, `From now on mail for ${address} is forwarded to ada@example.net.`],
+      [{ forward_to: 'ada@example.net' }, `Mail for ${address} is forwarded to ada@example.net.`],
       [
         { action: 'endpoint', endpoint_id: endpoint.id, forward_to: null },
-        `From now on mail for ${address} goes to endpoint ${endpoint.id} (Events).`,
+        `Mail for ${address} is delivered to endpoint ${endpoint.id} (Events).`,
       ],
       [
         { action: 'reject', forward_to: null },
-        `From now on mail for ${address} is rejected, and the sender gets a bounce.`,
+        `Mail for ${address} is rejected, and the sender gets a bounce.`,
       ],
       [{ is_active: false }, 'The route is inactive and receives no mail.'],
       [
         { ...catchAll, action: 'drop', forward_to: null },
-        `From now on mail for every address of ${name} without a route of its own is accepted and discarded.`,
+        `Mail for every address of ${name} without an address route is accepted and discarded.`,
       ],
     ]
     for (const [change, effect] of cases) {
@@ -274,7 +274,7 @@ describe('the preview of routing.create', () => {
     }
   })
 
-  test('tells how the route and the catch-all divide the mail', async () => {
+  test('describes how the route and the catch-all share the mail', async () => {
     const { id: domain_id, name } = await makeDomain(projectId)
     await makeRoute(projectId, { domain_id, match: 'address', address: `a@${name}` })
     const all = await preview({ domain_id, ...catchAll })
@@ -284,18 +284,18 @@ describe('the preview of routing.create', () => {
     assert.equal(one.effects[1], `The catch-all (route ${made.id}) does not receive mail for b@${name}.`)
   })
 
-  test('warns where no mail can arrive: the domain is not verified, or has no MX', async () => {
+  test('warns if no mail can arrive: the domain is not verified, or has no MX', async () => {
     const pending = await makeDomain(projectId)
     const about = ({ id, name }: { id: number; name: string }) => ({ domain_id: id, address: `a@${name}` })
     const unconfirmed =
-      'A confirmation link is mailed to ada@example.net. Until it confirms, nothing is forwarded, and senders get a temporary failure.'
+      'A confirmation link is sent to ada@example.net. Until the recipient confirms, nothing is forwarded, and senders get a temporary failure.'
     assert.deepEqual((await preview(about(pending))).warnings, [
       `Domain ${pending.name} is not verified: its mail is accepted only if no other project claims or has held the name, and nothing is forwarded.`,
       unconfirmed,
     ])
     const verified = await makeDomain(projectId, { status: 'verified' })
     assert.deepEqual((await preview(about(verified))).warnings, [
-      `No MX record of ${verified.name} points here, so its mail is delivered elsewhere.`,
+      `No MX record for ${verified.name} points here, so its mail is delivered elsewhere.`,
       unconfirmed,
     ])
     const record = (status: string) =>
@@ -311,7 +311,7 @@ describe('the preview of routing.create', () => {
     assert.deepEqual((await preview({ ...about(pending), is_active: false })).warnings, [])
   })
 
-  test('warns of an endpoint that is switched off, of mail thrown away, and of circles', async () => {
+  test('warns about an inactive endpoint, discarded mail, and forwarding loops', async () => {
     const { resource: asleep } = await makeEndpoint(projectId, { is_active: false })
     const toEndpoint = { action: 'endpoint', endpoint_id: asleep.id, forward_to: null }
     const has = async (change: object, warning: RegExp) => {

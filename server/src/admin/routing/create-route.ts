@@ -14,7 +14,7 @@ export const createRouteOperation = adminOperation({
   path: '/admin/projects/:project_id/routing',
   summary: 'Create a route',
   description:
-    'Decides what happens to inbound mail for one address of a domain, or as its catch-all for all the others. The complete configuration is given, with null for what does not apply; only `is_active` may be left out, and is then true. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`. Beyond `max_routes` a `reason` is required, and the audit row records the exception.',
+    'Defines how inbound mail is handled for one address of a domain or, as a catch-all, for all its other addresses. All fields except `is_active`, which defaults to true, are required; send null for those that do not apply. A second route for an address, or a second catch-all for a domain, is rejected with `already_exists`. A `reason` is required to exceed `max_routes`, and the audit entry records the exception.',
   params: ProjectParams,
   body: NewRouteFields,
   isCompleteConfiguration: true,

@@ -13,14 +13,14 @@ const admin = await signedIn(api)
 const { makeProject, makeDomain, makeEndpoint, makeRoute, makeRouteTo } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 
-const reason = 'The mailbox is not used any more'
+const reason = 'The mailbox was closed'
 const { id: projectId } = await makeProject()
 const pathOf = (id: number, project = projectId) => `/projects/${project}/routing/${id}`
 const effectsOf = async (id: number): Promise<string[]> =>
   (await admin.delete(`${pathOf(id)}?dry_run=true`)).body.effects
 
 describe('routing.delete', () => {
-  test('removes the route, but not what the audit says of it', async () => {
+  test('deletes the route, and keeps its audit rows', async () => {
     const route = await makeRoute(projectId)
     const answer = await admin.delete(pathOf(route.id), { reason })
     assert.deepEqual([answer.status, answer.text], [204, ''])
@@ -35,7 +35,7 @@ describe('routing.delete', () => {
     })
   })
 
-  test('needs a reason', async () => {
+  test('requires a reason', async () => {
     const route = await makeRoute(projectId)
     for (const body of [{}, undefined]) {
       const answer = await admin.delete(pathOf(route.id), body)
@@ -45,7 +45,7 @@ describe('routing.delete', () => {
     assert.equal((await admin.get(pathOf(route.id))).status, 200)
   })
 
-  test('makes room for another route of the same address, and lets its endpoint go', async () => {
+  test('allows another route for the same address, and the deletion of its endpoint', async () => {
     const { resource: endpoint } = await makeEndpoint(projectId)
     const route = await makeRouteTo(projectId, endpoint.id)
     const hook = `/projects/${projectId}/endpoints/${endpoint.id}`
@@ -55,32 +55,32 @@ describe('routing.delete', () => {
     await makeRoute(projectId, { domain_id: route.domain_id })
   })
 
-  test('by two at once happens once', async () => {
+  test('takes effect once for two concurrent requests', async () => {
     const { id } = await makeRoute(projectId)
     const answers = await Promise.all([1, 2, 3].map(() => admin.delete(pathOf(id), { reason })))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404, 404])
   })
 
-  test('is previewed with who takes the mail afterwards', async () => {
+  test('shows in its preview which route receives the mail afterwards', async () => {
     const { id: domain_id, name } = await makeDomain(projectId)
     const address = `a@${name}`
     const { id } = await makeRoute(projectId, { domain_id, match: 'address', address })
-    assert.deepEqual(await effectsOf(id), [`No route accepts mail for ${address} any more: it is rejected.`])
+    assert.deepEqual(await effectsOf(id), [`No other route accepts mail for ${address}: it is rejected.`])
     const all = await makeRoute(projectId, { domain_id, action: 'drop', is_active: false })
-    assert.deepEqual(await effectsOf(id), [`No route accepts mail for ${address} any more: it is rejected.`])
+    assert.deepEqual(await effectsOf(id), [`No other route accepts mail for ${address}: it is rejected.`])
     const on = { ...routeConfiguration, domain_id, action: 'drop', is_active: true }
     assert.equal((await admin.patch(pathOf(all.id), on)).status, 200)
     assert.deepEqual(await effectsOf(id), [
-      `Mail for ${address} falls to the catch-all (route ${all.id}): it is accepted and discarded.`,
+      `The catch-all (route ${all.id}) receives mail for ${address}: it is accepted and discarded.`,
     ])
     assert.deepEqual(await effectsOf(all.id), [
-      `No route accepts mail for the other addresses of ${name} any more: it is rejected.`,
+      `No other route accepts mail for the other addresses of ${name}: it is rejected.`,
     ])
     const asleep = await makeRoute(projectId, { is_active: false })
-    assert.deepEqual(await effectsOf(asleep.id), ['It was switched off, so no mail changes its way.'])
+    assert.deepEqual(await effectsOf(asleep.id), ['The route is inactive, so routing does not change.'])
   })
 
-  test("answers 404 for another project's route as for none, and removes nothing", async () => {
+  test("returns the same 404 for another project's route as for a missing one, and deletes nothing", async () => {
     const route = await makeRoute(projectId)
     const other = await makeProject()
     for (const path of [pathOf(route.id, other.id), pathOf(route.id, 999_999_999), pathOf(999_999_999)]) {

@@ -8,12 +8,12 @@ export const deleteRouteOperation = adminOperation({
   id: 'routing.delete',
   kind: 'delete',
   path: '/admin/projects/:project_id/routing/:id',
-  summary: 'Remove a route',
+  summary: 'Delete a route',
   description:
-    "Deletes a route for good. Mail for the address of an address route falls to the domain's catch-all; mail that no route takes is refused.",
+    "Deletes a route permanently. After an address route is deleted, the domain's catch-all receives mail for its address. Mail without a matching route is rejected.",
   params: ProjectItemParams,
   body: {},
-  example: { reason: 'The mailbox is not used any more' },
+  example: { reason: 'The mailbox was closed' },
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockRoute(tx, project_id, id)
@@ -27,7 +27,7 @@ export const deleteRouteOperation = adminOperation({
       },
       effects: before.is_active
         ? () => routeEffects(tx, before, null)
-        : ['It was switched off, so no mail changes its way.'],
+        : ['The route is inactive, so routing does not change.'],
       warnings: [],
       answer: null,
       version: null,

@@ -19,7 +19,7 @@ const domain = await makeDomain(projectId, { name: 'shop.example.com', status: '
 const { resource: endpoint } = await makeEndpoint(projectId)
 
 let numbers = 0
-/** With an address of its own. */
+/** With a unique address. */
 const configuration = () => ({
   domain_id: domain.id,
   match: 'address' as const,
@@ -38,7 +38,7 @@ const preview = async (id: number, body: object) => {
 }
 
 describe('routing.edit', () => {
-  test('replaces the configuration, without a reason', async () => {
+  test('replaces the configuration without a reason', async () => {
     const before = configuration()
     const route = await makeRoute(projectId, before)
     const { id: domain_id } = await makeDomain(projectId)
@@ -66,7 +66,7 @@ describe('routing.edit', () => {
     })
   })
 
-  test('changes each part alone when the others are given as they are, and keeps the reason', async () => {
+  test('changes a single field if all others are unchanged, and records the reason', async () => {
     const { name, id: domain_id } = await makeDomain(projectId)
     for (const change of [
       { address: 'elsewhere@shop.example.com' },
@@ -92,7 +92,7 @@ describe('routing.edit', () => {
     }
   })
 
-  test('names everything that a body lacks, and changes nothing by halves', async () => {
+  test('names every missing field, and makes no partial change', async () => {
     const before = configuration()
     const route = await makeRoute(projectId, before)
     for (const field of Object.keys(before)) {
@@ -111,7 +111,7 @@ describe('routing.edit', () => {
     assert.deepEqual(await show(route.id), route)
   })
 
-  test('holds everything to the rules of a new route', async () => {
+  test('applies the rules of a new route', async () => {
     const before = configuration()
     const route = await makeRoute(projectId, before)
     const other = await makeProject()
@@ -128,7 +128,7 @@ describe('routing.edit', () => {
       { endpoint_id: endpoint.id },
       { action: 'endpoint', endpoint_id: theirHook.id, forward_to: null },
       { domain_id: theirs.id, address: `box@${theirs.name}` },
-      // The address stays behind.
+      // The address is not moved.
       { domain_id: (await makeDomain(projectId)).id },
       { preserve_local_parts: true },
       { id: 7 },
@@ -140,7 +140,7 @@ describe('routing.edit', () => {
     assert.deepEqual(await show(route.id), route)
   })
 
-  test('takes no address and no catch-all that another route has', async () => {
+  test('rejects an address or catch-all that another route already has', async () => {
     const [mine, taken] = [configuration(), configuration()]
     const route = await makeRoute(projectId, mine)
     const { id: takenBy } = await makeRoute(projectId, taken)
@@ -161,7 +161,7 @@ describe('routing.edit', () => {
     assert.equal((await admin.patch(pathOf(route.id), { ...mine, ...moved })).status, 200)
   })
 
-  test('of two routes to one address at once lets one through', async () => {
+  test('accepts one of two concurrent changes to the same address', async () => {
     const [one, two] = [configuration(), configuration()]
     const routes = [await makeRoute(projectId, one), await makeRoute(projectId, two)]
     const answers = await Promise.all(
@@ -170,7 +170,7 @@ describe('routing.edit', () => {
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409])
   })
 
-  test('that changes nothing, whatever the spelling, moves nothing and leaves no trace', async () => {
+  test('keeps the version and writes no audit row if nothing changes, regardless of notation', async () => {
     const before = configuration()
     const route = await makeRoute(projectId, before)
     const answer = await admin.patch(pathOf(route.id), {
@@ -187,7 +187,7 @@ describe('routing.edit', () => {
     assert.deepEqual([effects, warnings, changes], [[], [], []])
   })
 
-  test('waits for whoever holds the project, as a rename of its domain does, and sees what they did', async () => {
+  test('waits for the lock on the project, like a rename of its domain, and sees the result', async () => {
     const before = configuration()
     const route = await makeRoute(projectId, before)
     const moved = before.address.replace('box', 'moved')
@@ -207,7 +207,7 @@ describe('routing.edit', () => {
     })
   })
 
-  test("answers 404 for another project's route as for none", async () => {
+  test("returns the same 404 for another project's route as for a missing one", async () => {
     const before = configuration()
     const route = await makeRoute(projectId, before)
     const other = await makeProject()
@@ -220,20 +220,20 @@ describe('routing.edit', () => {
   })
 })
 
-describe('the preview of routing.edit', () => {
-  test('tells who takes the mail that the route gives up', async () => {
+describe('preview of routing.edit', () => {
+  test('names the route that receives mail for the previous address', async () => {
     const { id: domain_id, name } = await makeDomain(projectId)
     const before = { ...configuration(), domain_id, address: `a@${name}` }
     const route = await makeRoute(projectId, before)
     const moved = { ...before, address: `b@${name}` }
     assert.deepEqual((await preview(route.id, moved)).effects, [
-      `From now on mail for b@${name} is forwarded to ada@example.net.`,
-      `No route accepts mail for a@${name} any more: it is rejected.`,
+      `Mail for b@${name} is forwarded to ada@example.net.`,
+      `No other route accepts mail for a@${name}: it is rejected.`,
     ])
     const all = await makeRoute(projectId, { domain_id, action: 'endpoint', endpoint_id: endpoint.id })
-    const falls = `Mail for a@${name} falls to the catch-all (route ${all.id}): it goes to endpoint ${endpoint.id} (Events).`
+    const falls = `The catch-all (route ${all.id}) receives mail for a@${name}: it is delivered to endpoint ${endpoint.id} (Events).`
     assert.deepEqual((await preview(route.id, moved)).effects, [
-      `From now on mail for b@${name} is forwarded to ada@example.net.`,
+      `Mail for b@${name} is forwarded to ada@example.net.`,
       `The catch-all (route ${all.id}) does not receive mail for b@${name}.`,
       falls,
     ])
@@ -243,7 +243,7 @@ describe('the preview of routing.edit', () => {
     ])
   })
 
-  test('says nothing of mail that a switched-off route never took', async () => {
+  test('omits mail that an inactive route never received', async () => {
     const { id: domain_id, name } = await makeDomain(projectId)
     const before = { ...configuration(), domain_id, address: `a@${name}`, is_active: false }
     const route = await makeRoute(projectId, before)
@@ -251,7 +251,7 @@ describe('the preview of routing.edit', () => {
       'The route is inactive and receives no mail.',
     ])
     assert.deepEqual((await preview(route.id, { ...before, is_active: true })).effects, [
-      `From now on mail for a@${name} is forwarded to ada@example.net.`,
+      `Mail for a@${name} is forwarded to ada@example.net.`,
     ])
   })
 })

@@ -12,14 +12,14 @@ export const editRouteOperation = adminOperation({
   path: '/admin/projects/:project_id/routing/:id',
   summary: 'Edit a route',
   description:
-    'Replaces the complete editable configuration: `domain_id`, `match`, `address`, `action`, `endpoint_id`, `forward_to` and `is_active` are all given, with null for what does not apply; a body that lacks one is refused with `incomplete_configuration`. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`.',
+    'Replaces the complete editable configuration. `domain_id`, `match`, `address`, `action`, `endpoint_id`, `forward_to` and `is_active` are required; send null for those that do not apply. If one is missing, the request is rejected with `incomplete_configuration`. A second route for an address, or a second catch-all for a domain, is rejected with `already_exists`.',
   params: ProjectItemParams,
   body: RouteFields,
   isCompleteConfiguration: true,
   refusals: ['already_exists'],
   example: routeExamples.edit,
   answer: Route,
-  // The project first: a rename of the domain rewrites addresses, and must not cross this.
+  // The project is locked first: renaming the domain rewrites addresses and must not run concurrently.
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockRoute(tx, project_id, id)

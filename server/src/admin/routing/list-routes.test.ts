@@ -12,7 +12,7 @@ const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeProject, makeDomain, makeRoute } = fixtures(database, admin)
 
-/** So many that going through the API would take most of the test's time. */
+/** Inserted with SQL, because that many requests would take most of the test's time. */
 async function addMany(projectId: number, domain: { id: number; name: string }, count: number) {
   const rows = await database.query<{ id: string }>(
     `insert into control.routes (project_id, domain_id, match, address, action)
@@ -23,7 +23,7 @@ async function addMany(projectId: number, domain: { id: number; name: string }, 
 }
 
 describe('routing.list', () => {
-  test('shows each route of the project as it is shown alone, newest first, of all its domains', async () => {
+  test('returns each route of all domains as routing.show does, newest first', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const [first, second] = [await makeRoute(project.id), await makeRoute(project.id, { is_active: false })]
     await makeRoute(other.id)
@@ -31,12 +31,12 @@ describe('routing.list', () => {
     assert.deepEqual(answer.body, { data: [second, first], next_cursor: null })
   })
 
-  test('is empty for a project without routes', async () => {
+  test('returns an empty list for a project without routes', async () => {
     const { id } = await makeProject()
     assert.deepEqual((await admin.get(`/projects/${id}/routing`)).body, { data: [], next_cursor: null })
   })
 
-  test('gives each route once at any page size, while others are added here and elsewhere', async () => {
+  test('returns each route once at any page size, while routes are added in this and other projects', async () => {
     const [project, other] = [await makeProject(), await makeProject()]
     const [mine, theirs] = [await makeDomain(project.id), await makeDomain(other.id)]
     const older = await addMany(project.id, mine, 125)
@@ -48,14 +48,14 @@ describe('routing.list', () => {
     })
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const { id } = await makeProject()
     const [lastId = 0] = await addMany(id, await makeDomain(id), 1)
     await assertStrictPaging(admin, `/projects/${id}/routing`, lastId)
     assertProblem(await admin.get(`/projects/${id}/routing?match=address`), 400, 'invalid_parameter')
   })
 
-  test('answers 404 for a project that is not there', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await admin.get('/projects/999999999/routing'), 404, 'not_found')
   })
 })

@@ -8,7 +8,7 @@ import { adminQuery } from '../operation.ts'
 export const listRoutesQuery = adminQuery({
   id: 'routing.list',
   path: '/admin/projects/:project_id/routing',
-  summary: 'List the routes of a project',
+  summary: "List a project's routes",
   description: 'Routes of all domains of the project, newest first.',
   params: ProjectParams,
   query: PageQuery,

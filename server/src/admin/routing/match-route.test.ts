@@ -10,7 +10,7 @@ const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeReceiver, makeApiKey, makeDomain, makeRoute } = receivers(database, admin)
-const reason = 'Asked for by the customer'
+const reason = 'Requested by the customer'
 
 type Receiver = Awaited<ReturnType<typeof makeReceiver>>
 
@@ -24,7 +24,7 @@ const outcomeOf = async (shop: Receiver, address: string): Promise<string> => {
 }
 
 describe('routing.match', () => {
-  test('tells the route, the domain and why, and the same to the customer', async () => {
+  test('returns the route, the domain and an explanation, the same as for the customer', async () => {
     const shop = await makeReceiver()
     const route = await shop.route('support', shop.toEndpoint)
     const { body } = await match(shop, `Support+x@${shop.domain.name.toUpperCase()}`)
@@ -37,13 +37,13 @@ describe('routing.match', () => {
     })
     const { secret } = await makeApiKey(shop.id, { scopes: ['routing:read'], allowed_ips: [] })
     const program = new Client(api.url, secret, '/v1')
-    const told = await program.get(
+    const customerAnswer = await program.get(
       `${shop.path}/routing/match?address=${encodeURIComponent(`Support+x@${shop.domain.name}`)}`,
     )
-    assert.deepEqual(told.body, body)
+    assert.deepEqual(customerAnswer.body, body)
   })
 
-  test('has a word for everything that can become of mail', async () => {
+  test('returns every possible outcome', async () => {
     const shop = await makeReceiver()
     const forward = { action: 'forward', forward_to: 'helpdesk@example.net' }
     await shop.route('f', forward)
@@ -72,7 +72,7 @@ describe('routing.match', () => {
     assert.equal(await outcomeOf(shop, shop.at('d')), 'project_locked')
   })
 
-  test('tells a project of its own domain alone, and that another has the name', async () => {
+  test("uses only the project's domains, and reports a name held by another project", async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     const other = await makeReceiver({ name: shop.domain.name, status: 'pending' })
@@ -89,7 +89,7 @@ describe('routing.match', () => {
     assert.equal(await outcomeOf(third, shop.at('x')), 'no_domain', 'whatever others claim')
   })
 
-  test('takes one address, and a project that exists', async () => {
+  test('requires one address and an existing project', async () => {
     const shop = await makeReceiver()
     assertProblem(await match(shop, 'support'), 400, 'invalid_parameter')
     assertProblem(await match(shop, 'a b@example.com'), 400, 'invalid_parameter')

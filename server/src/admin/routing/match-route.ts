@@ -7,11 +7,11 @@ import { adminQuery } from '../operation.ts'
 export const matchRouteQuery = adminQuery({
   id: 'routing.match',
   path: '/admin/projects/:project_id/routing/match',
-  summary: 'Tell what becomes of mail for an address',
+  summary: 'Find the route for an address',
   description:
-    'Which route of the project takes mail for an address at this moment, and what it does with it. It is decided by the same ' +
-    'rules by which mail is taken in: a route for the address, else one for the address without its tag (`ada+news@` is ' +
-    '`ada@`), else the catch-all of the domain.',
+    'Returns the route that currently matches an address, and its action. The rules are the same as for inbound mail: the ' +
+    'route for the address, otherwise the route for the address without its tag (`ada@` for `ada+news@`), otherwise the ' +
+    "domain's catch-all.",
   params: ProjectParams,
   query: MatchQuery,
   answer: RoutingMatch,

@@ -24,7 +24,7 @@ const waiting = () =>
   )
 
 describe('routing.request-confirmation', () => {
-  test('has the target mailed again, and moves no version', async () => {
+  test('sends a new confirmation link, and keeps the version', async () => {
     const route = await makeRoute(projectId, { action: 'forward', forward_to: 'Ada@example.net' })
     await database.query('update control.forward_confirmations set sent_at = now()')
     const answer = await ask(route.id)
@@ -43,7 +43,7 @@ describe('routing.request-confirmation', () => {
     })
   })
 
-  test('mails nobody for a route that forwards nothing, or whose target has confirmed', async () => {
+  test('sends nothing for a route that does not forward, or whose target has confirmed', async () => {
     const rejecting = await makeRoute(projectId)
     const forwarding = await makeRoute(projectId, { action: 'forward', forward_to: 'grace@example.net' })
     await database.query('update control.routes set forward_confirmed_at = now() where id = $1', [
@@ -54,7 +54,7 @@ describe('routing.request-confirmation', () => {
     assert.deepEqual(await waiting(), before)
   })
 
-  test('answers 404 for a route that is not there, or is of another project', async () => {
+  test("returns 404 for a missing route or another project's route", async () => {
     const other = await makeProject()
     const theirs = await makeRoute(other.id)
     assertProblem(await ask(theirs.id), 404, 'not_found')

@@ -9,12 +9,12 @@ export const requestConfirmationOperation = adminOperation({
   id: 'routing.request-confirmation',
   kind: 'command',
   path: '/admin/projects/:project_id/routing/:id/request-confirmation',
-  summary: 'Ask the target of a forward again to confirm',
+  summary: 'Resend the confirmation link for a forward',
   description:
-    'Mails `forward_to` another link to confirm that it wants the mail, and ends the link before it. The mail is sent within seconds if the domain is verified. The confirmation mails of a project and to an address are limited in a UTC day; beyond the limit the mail waits for the next day. Nothing is sent if the route does not forward, or `forward_to` has confirmed already. No version moves.',
+    'Sends a new confirmation link to `forward_to`; the previous link becomes invalid. The message is sent within seconds if the domain is verified. Confirmation messages are limited per project and per address for each UTC day; once the limit is reached, the message is sent the next day. Nothing is sent if the route does not forward, or if the recipient has already confirmed. The version does not change.',
   params: ProjectItemParams,
   body: {},
-  example: { reason: 'The customer deleted the mail' },
+  example: { reason: 'The customer deleted the first message' },
   answer: Route,
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
@@ -34,8 +34,8 @@ export const requestConfirmationOperation = adminOperation({
       },
       effects:
         round !== null
-          ? [`A new link is mailed to ${route.forward_to}, and the one before ends.`]
-          : ['Nothing is sent: the route does not forward, or its target has confirmed already.'],
+          ? [`A new confirmation link is sent to ${route.forward_to}. The previous link becomes invalid.`]
+          : ['Nothing is sent: the route does not forward, or the recipient has already confirmed.'],
       warnings: [],
       answer: routeView(route),
       version: route.version,

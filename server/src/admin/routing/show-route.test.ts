@@ -16,7 +16,7 @@ const { assertNotAudited } = auditOf(database, admin)
 const { id: projectId } = await makeProject()
 
 describe('routing.show', () => {
-  test('shows what was made, with the version in the ETag', async () => {
+  test('returns the created resource, with its version in the ETag', async () => {
     const route = await makeRoute(projectId)
     const answer = await admin.get(`/projects/${projectId}/routing/${route.id}`)
     assert.equal(answer.status, 200)
@@ -25,7 +25,7 @@ describe('routing.show', () => {
     await assertNotAudited(answer)
   })
 
-  test("answers 404 for another project's route as for none", async () => {
+  test("returns the same 404 for another project's route as for a missing one", async () => {
     const route = await makeRoute(projectId)
     const other = await makeProject()
     assertProblem(await admin.get(`/projects/${other.id}/routing/${route.id}`), 404, 'not_found')

@@ -14,7 +14,7 @@ const { makeProject, makeDomain, makeRoute, makeUser } = fixtures(database, admi
 const find = (q: string) => admin.get(`/search?q=${encodeURIComponent(q)}`)
 
 describe('search.find', () => {
-  test('leads to a project, its domain, its route and its owner', async () => {
+  test('finds a project, its domain, its route and its owner', async () => {
     const owner = await makeUser()
     const project = await makeProject({ name: 'Quixotic Mills', user_id: owner.id })
     const domain = await makeDomain(project.id, { name: 'quixotic-mills.example' })
@@ -47,16 +47,16 @@ describe('search.find', () => {
     })
   })
 
-  test('finds nothing where there is nothing', async () => {
-    assert.deepEqual((await find('nobody is called this')).body, { data: [] })
+  test('returns no results without a match', async () => {
+    assert.deepEqual((await find('no such name anywhere')).body, { data: [] })
   })
 
-  test('gives no more than twenty', async () => {
+  test('returns at most twenty results', async () => {
     for (let n = 0; n < 22; n++) await makeProject({ name: `Windmill ${n}` })
     assert.equal((await find('windmill')).body.data.length, 20)
   })
 
-  test('takes one to a hundred characters, of which one can be seen', async () => {
+  test('requires one to a hundred characters, at least one of them visible', async () => {
     for (const q of ['', '   ', 'x'.repeat(101), 'a\0b'])
       assertProblem(await find(q), 400, 'invalid_parameter')
     assertProblem(await admin.get('/search'), 400, 'invalid_parameter')

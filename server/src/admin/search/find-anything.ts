@@ -9,9 +9,9 @@ export const findAnythingQuery = adminQuery({
   path: '/admin/search',
   summary: 'Find a project, domain, address or user',
   description:
-    'Up to 20 projects, domains, routes and users with this in their name or address, the best first: what is exactly ' +
-    'this, what begins with it, what has it somewhere. Of equals, each kind has its turn. It is for somebody who types, ' +
-    'and answers at once: what merely has in it what very much else has may be missing. The lists have everything.',
+    'Returns up to 20 projects, domains, routes and users whose name or address contains the text: exact matches first, ' +
+    'then prefix matches, then all others. Equally good matches alternate between types. The search is intended for ' +
+    'autocompletion: if the text is very common, some matches may be missing. The list operations return all matches.',
   params: NoParams,
   query: SearchQuery,
   answer: Type.Object({ data: Type.Array(SearchResult) }, { additionalProperties: false }),

@@ -15,7 +15,7 @@ const admin = await signedIn(api)
 const { makeSender } = senders(api, database, admin)
 const { assertNotAudited } = auditOf(database, admin)
 
-const reason = 'The recipient asked for the mail in ticket 4711'
+const reason = 'The recipient requested the mail, ticket 4711'
 const address = 'ada@example.net'
 
 const suppress = (projectId: number, why = 'complaint') =>
@@ -28,11 +28,11 @@ const suppressed = async (projectId: number): Promise<string[]> =>
   (await admin.get(`/projects/${projectId}/suppressions`)).body.data.map(
     (one: { address: string }) => one.address,
   )
-/** As a worker does it about once a second. */
+/** Runs the relay, as a worker does about once per second. */
 const apply = () => relayToMail({ db: api.context.db.admin, mailDb: api.context.cells.all[0].mail })
 
 describe('suppressions.delete', () => {
-  test('lets the project send to somebody who complained, and records it without the address', async () => {
+  test('allows sending to an address that complained, and records it without the address', async () => {
     const { id, send, program } = await makeSender()
     await suppress(id)
     const answer = await admin.delete(`/projects/${id}/suppressions/ADA@example.net`, { reason })
@@ -53,7 +53,7 @@ describe('suppressions.delete', () => {
     assert.deepEqual(chained, [], 'the chain has a digest of the address')
   })
 
-  test('needs a reason, and says in a preview that the owner complained', async () => {
+  test('requires a reason, and warns in a preview that the recipient complained', async () => {
     const { id } = await makeSender()
     await suppress(id)
     const path = `/projects/${id}/suppressions/${address}`
@@ -62,12 +62,12 @@ describe('suppressions.delete', () => {
     await assertNotAudited(refused)
     const { status, body } = await admin.delete(`${path}?dry_run=true`)
     assert.equal(status, 200)
-    assert.deepEqual(body.warnings, ['Its owner complained about mail of this project.'])
+    assert.deepEqual(body.warnings, ['The recipient complained about mail from this project.'])
     await apply()
     assert.deepEqual(await suppressed(id), [address])
   })
 
-  test('knows no address that is not suppressed in the project', async () => {
+  test('returns 404 for an address that is not suppressed in the project', async () => {
     const [{ id }, other] = [await makeSender(), await makeSender()]
     await suppress(other.id)
     for (const unknown of [address, 'nobody@example.net', 'x', '%20']) {
@@ -86,7 +86,7 @@ describe('suppressions.delete', () => {
     assert.deepEqual(await suppressed(other.id), [address])
   })
 
-  test('leaves alone what was suppressed after the administrator looked', async () => {
+  test('keeps a suppression that was added after the request', async () => {
     const { id } = await makeSender()
     await suppress(id, 'bounce')
     const answer = await admin.delete(`/projects/${id}/suppressions/${address}`, { reason })
@@ -100,7 +100,7 @@ describe('suppressions.delete', () => {
     await apply()
     assert.deepEqual(await suppressed(id), [address])
   })
-  test('leaves alone a bounce that became a complaint after the administrator looked', async () => {
+  test('keeps a bounce that became a complaint after the request', async () => {
     const { id } = await makeSender()
     await suppress(id, 'bounce')
     assert.equal((await admin.delete(`/projects/${id}/suppressions/${address}`, { reason })).status, 202)

@@ -15,15 +15,15 @@ export const deleteSuppressionOperation = adminOperation({
   kind: 'enqueue',
   method: 'DELETE',
   path: '/admin/projects/:project_id/suppressions/:address',
-  summary: 'Delete a suppression of a project',
+  summary: "Delete a project's suppression",
   description:
-    'The project can send to the address again, some seconds after the answer. Only administrators can delete a suppression after a complaint: make sure first that the recipient wants the mail. If mail to the address bounces again, or its owner complains again, it is suppressed again. The answer is the suppression that is being deleted.',
+    'Deletes the suppression. The project can send to the address again within seconds. Only administrators can delete a suppression caused by a complaint; first make sure that the recipient wants the mail. If mail to the address bounces or its owner complains, the address is suppressed again. The response contains the deleted suppression.',
   params: Type.Object(
     { ...ProjectParams.properties, address: SuppressedAddress },
     { additionalProperties: false },
   ),
   body: {},
-  example: { reason: 'The recipient asked for the mail in ticket 4711' },
+  example: { reason: 'The recipient requested the mail, ticket 4711' },
   answer: Suppression,
   hasVersion: false,
   preload: (mail, { project_id, address }) => seekSuppression(mail, project_id, address),
@@ -33,18 +33,18 @@ export const deleteSuppressionOperation = adminOperation({
   },
   async run({ tx, params: { project_id }, target: suppression }) {
     const { address, reason, created_at } = suppression
-    // The mail schema is another plane's to write.
+    // This plane cannot write the mail schema.
     const seen = { address, reason, created_at: created_at.toISOString() }
     await publishToMail(tx, project_id, 'suppression.deleted', seen)
     return {
       audit: {
         projectId: project_id,
         change: { resource: 'suppression', id: project_id, before: { reason }, after: null },
-        // The chain has a salted digest of the address, which can be erased.
+        // The chain contains a salted digest of the address, which can be erased.
         subject: { email: address, name: null },
       },
       effects: ['The project can send to this address again.'],
-      warnings: reason === 'complaint' ? ['Its owner complained about mail of this project.'] : [],
+      warnings: reason === 'complaint' ? ['The recipient complained about mail from this project.'] : [],
       answer: suppressionView(suppression),
       version: null,
     }

@@ -28,7 +28,7 @@ const suppress = (projectId: number, address: string, reason = 'manual', message
   )
 
 describe('suppressions.list', () => {
-  test('gives the addresses of one project with why and by what they came there', async () => {
+  test("returns one project's addresses with reason and source", async () => {
     const [{ id }, other] = [await makeProject(), await makeProject()]
     const { messageId } = await makeMail(id, { status: 'bounced' })
     await suppress(id, 'b@example.net', 'bounce', messageId)
@@ -49,7 +49,7 @@ describe('suppressions.list', () => {
     for (const one of body.data) assertShape(one, suppression, one.message_id === null ? ['message_id'] : [])
   })
 
-  test('gives each of them once, whatever the size of a page', async () => {
+  test('returns each address once at any page size', async () => {
     const { id } = await makeProject()
     const addresses = Array.from({ length: 23 }, (_, n) => `p${String(n).padStart(2, '0')}@example.net`)
     for (const address of [...addresses, 'грета@example.net']) await suppress(id, address)
@@ -66,7 +66,7 @@ describe('suppressions.list', () => {
     }
   })
 
-  test('refuses what it did not give out, and knows no project that is not there', async () => {
+  test('rejects invalid cursors, and returns 404 for a missing project', async () => {
     const { id } = await makeProject()
     for (const query of ['cursor=x', 'cursor=', 'limit=0', 'q=a', 'address=a@example.net']) {
       assertProblem(await admin.get(`/projects/${id}/suppressions?${query}`), 400, 'invalid_parameter')

@@ -8,8 +8,8 @@ import { adminQuery } from '../operation.ts'
 export const listSuppressionsQuery = adminQuery({
   id: 'suppressions.list',
   path: '/admin/projects/:project_id/suppressions',
-  summary: 'List the suppressed addresses of a project',
-  description: 'Addresses to which the project sends no more, in alphabetical order.',
+  summary: "List a project's suppressed addresses",
+  description: 'Addresses to which the project cannot send, in alphabetical order.',
   params: ProjectParams,
   query: PageQuery,
   answer: listOf(Suppression),

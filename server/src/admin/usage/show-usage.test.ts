@@ -27,7 +27,7 @@ const nothing = {
 }
 
 describe('usage.show', () => {
-  test('tells what was accepted today and this month against the plan in force', async () => {
+  test("returns the messages accepted today and this month, with the current plan's limits", async () => {
     const { path, send } = await makeSender()
     const idle = (await admin.get(`${path}/usage`)).body
     const [today, month] = [daysAgo(0), `${daysAgo(0).slice(0, 7)}-01`]
@@ -46,7 +46,7 @@ describe('usage.show', () => {
     assert.deepEqual(body.days[0], { day: today, ...nothing, accepted: 3 })
   })
 
-  test('tells of the last thirty days, today first, with those on which nothing happened', async () => {
+  test('returns the last thirty days, today first, including days without mail', async () => {
     const [{ id, path }, other] = [await makeSender(), await makeSender()]
     for (const [projectId, days, bounced] of [
       [id, 29, 7],
@@ -74,7 +74,7 @@ describe('usage.show', () => {
     for (const { day, ...counts } of days.slice(0, -1)) assert.deepEqual(counts, nothing, day)
   })
 
-  test('is of no project that does not exist', async () => {
+  test('returns 404 for a missing project', async () => {
     assertProblem(await admin.get('/projects/999999999/usage'), 404, 'not_found')
   })
 })

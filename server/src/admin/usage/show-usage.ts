@@ -5,9 +5,9 @@ import { adminQuery } from '../operation.ts'
 export const showUsageQuery = adminQuery({
   id: 'usage.show',
   path: '/admin/projects/:project_id/usage',
-  summary: 'Show what a project has used of its limits',
+  summary: "Show a project's usage",
   description:
-    'Mails accepted today and this month against the plan in force, how many things the project has of how many allowed, and what became of mail in the last 30 days.',
+    'Messages accepted today and this month compared with the current plan, the number of resources compared with their limits, and daily delivery counts for the last 30 days.',
   params: ProjectParams,
   query: {},
   answer: Usage,

@@ -19,7 +19,7 @@ const reason = 'Agreed in the weekly meeting'
 const edit = (id: number, body: object) => admin.patch(`/users/${id}`, { reason, ...body })
 const show = async (id: number) => (await admin.get(`/users/${id}`)).body
 
-/** An administrator with a browser session, and a program with a token drawn from it. */
+/** An administrator with a browser session, and a client with a token issued for it. */
 async function signedInByBrowser() {
   const person = await api.makeAdmin()
   const browser = new CookieJar(api.url)
@@ -30,7 +30,7 @@ async function signedInByBrowser() {
 }
 
 describe('users.edit', () => {
-  test('makes a user an administrator and no longer one', async () => {
+  test('grants and revokes the admin role', async () => {
     const user = await makeUser()
     const before = await show(user.id)
     const raised = await edit(user.id, { role: 'admin' })
@@ -58,7 +58,7 @@ describe('users.edit', () => {
     })
   })
 
-  test('disables a user, whose sessions end, and enables them again', async () => {
+  test('disables a user and revokes their sessions, and enables them again', async () => {
     const user = await makeUser()
     await database.query(
       `insert into control.sessions (user_id, token, expires_at)
@@ -88,7 +88,7 @@ describe('users.edit', () => {
     })
   })
 
-  test('changes several things at once, in one audit row', async () => {
+  test('changes several fields together, in one audit row', async () => {
     const user = await makeUser()
     const answer = await edit(user.id, { role: 'admin', is_active: false, end_sessions: true })
     await assertAudited(answer, {
@@ -101,32 +101,32 @@ describe('users.edit', () => {
     })
   })
 
-  test('leaves a disabled owner the owner', async () => {
+  test('keeps a disabled owner as the owner', async () => {
     const user = await makeUser()
     const project = await makeProject({ user_id: user.id })
     assert.equal((await edit(user.id, { is_active: false })).status, 200)
     assert.deepEqual((await admin.get(`/projects/${project.id}`)).body, project)
   })
 
-  test('tells in a preview how many projects the user owns and how many they are a member of', async () => {
+  test('counts in a preview the projects that the user owns or is a member of', async () => {
     const user = await makeUser()
     const effects = async (body: object) =>
       (await admin.patch(`/users/${user.id}?dry_run=true`, { reason, ...body })).body.effects
     assert.deepEqual(await effects({ is_active: false }), [
-      'Projects affected: owns 0, is a member of 0.',
+      'Projects: owner of 0, member of 0.',
       'The user cannot sign in.',
-      'Sessions ended: 0; every access token of the user is refused.',
+      "Sessions revoked: 0. All of the user's access tokens become invalid.",
     ])
     await makeProject({ user_id: user.id })
     await makeProject({ user_id: user.id })
     await makeMember((await makeProject()).id, { email: user.email })
     assert.deepEqual(await effects({ role: 'admin' }), [
-      'Projects affected: owns 2, is a member of 1.',
-      'The user may do everything in every project.',
+      'Projects: owner of 2, member of 1.',
+      'The user has full access to every project.',
     ])
   })
 
-  test('always needs a reason', async () => {
+  test('always requires a reason', async () => {
     const user = await makeUser()
     for (const body of [
       { role: 'admin' },
@@ -142,7 +142,7 @@ describe('users.edit', () => {
     assert.equal((await admin.get(`/users/${user.id}`)).headers.get('etag'), '"1"')
   })
 
-  test('that changes nothing moves nothing and leaves no trace', async () => {
+  test('keeps the version and writes no audit row if nothing changes', async () => {
     const user = await makeUser()
     const before = await show(user.id)
     for (const body of [{}, { role: 'user' }, { is_active: true }, { end_sessions: false }]) {
@@ -154,7 +154,7 @@ describe('users.edit', () => {
     }
   })
 
-  test('takes no other field and no other value', async () => {
+  test('rejects other fields and values', async () => {
     const user = await makeUser()
     const bodies = [
       { role: 'owner' },
@@ -170,23 +170,23 @@ describe('users.edit', () => {
     assert.equal((await admin.get(`/users/${user.id}`)).headers.get('etag'), '"1"')
   })
 
-  test('answers 404 for a user who is not there', async () => {
+  test('returns 404 for a missing user', async () => {
     for (const id of [0, 999_999_999, Number.MAX_SAFE_INTEGER]) {
       assertProblem(await edit(id, { role: 'admin' }), 404, 'not_found')
     }
   })
 })
 
-describe('users.edit: living tokens', () => {
-  test('of an administrator whose role is taken are refused on the next request', async () => {
+describe('users.edit: valid tokens', () => {
+  test('of a demoted administrator are rejected on the next request', async () => {
     const other = await signedIn(api)
     assert.equal((await other.get('/plans')).status, 200)
     assert.equal((await edit(other.userId, { role: 'user' })).status, 200)
     assertProblem(await other.get('/plans'), 403, 'admin_required')
   })
 
-  test('of a disabled administrator are refused on the next request, and stay so when they are enabled', async () => {
-    // Or the other one would be the last with a second factor.
+  test('of a disabled administrator are rejected on the next request, even after the user is enabled again', async () => {
+    // Otherwise the other one would be the last administrator with a second factor.
     await database.query('update control.users set two_factor_enabled = true where id = $1', [admin.userId])
     const [fromShell, fromBrowser] = [await signedIn(api), await signedInByBrowser()]
     for (const { userId, client } of [{ ...fromShell, client: fromShell }, fromBrowser]) {
@@ -200,7 +200,7 @@ describe('users.edit: living tokens', () => {
     assert.equal((await new Client(api.url, await api.tokenOf(fromShell.email)).get('/plans')).status, 200)
   })
 
-  test('of somebody whose sessions are ended are refused on the next request, whichever way they were drawn', async () => {
+  test('of a user whose sessions were revoked are rejected on the next request, regardless of how they were issued', async () => {
     const [fromShell, fromBrowser] = [await signedIn(api), await signedInByBrowser()]
     for (const { userId, client, sessions } of [
       { ...fromShell, client: fromShell, sessions: 0 },
@@ -224,7 +224,7 @@ describe('users.edit: living tokens', () => {
     assert.equal((await new Client(api.url, await api.tokenOf(fromBrowser.email)).get('/plans')).status, 200)
   })
 
-  test('of everybody else go on', async () => {
+  test('of other users remain valid', async () => {
     const [one, other] = [await signedIn(api), await signedIn(api)]
     await edit(one.userId, { end_sessions: true })
     assert.equal((await other.get('/plans')).status, 200)

@@ -18,12 +18,12 @@ export const editUserOperation = adminOperation({
   path: '/admin/users/:id',
   summary: 'Edit a user',
   description:
-    'Makes a user an administrator or no longer one, disables or enables them, ends their sessions and access tokens. The last active administrator with a second factor stays (`last_administrator`). Always needs a `reason`.',
+    "Grants or revokes the administrator role, enables or disables the user, and revokes the user's sessions and access tokens. The last active administrator with two-factor authentication enabled cannot be demoted or disabled (`last_administrator`). A `reason` is always required.",
   params: ItemParams,
   body: {
     role: Type.Optional(User.properties.role),
     is_active: Type.Optional(Type.Boolean()),
-    end_sessions: Type.Optional(Type.Boolean({ description: 'Sign the user out everywhere.' })),
+    end_sessions: Type.Optional(Type.Boolean({ description: "Revoke all of the user's sessions." })),
   },
   refusals: ['last_administrator'],
   example: { is_active: false, reason: 'Left the company' },
@@ -41,7 +41,7 @@ export const editUserOperation = adminOperation({
       }
     }
     const { row: after, endedSessions } = edited
-    // Whom it was done by, and why, is in the audit.
+    // The audit log records who made the change and why.
     await recordUserActivity(tx, after.id, {
       actor: { ...system, type: 'administrator' },
       requestId,
@@ -65,22 +65,24 @@ export const editUserOperation = adminOperation({
         subject: { email: after.email, name: after.name },
       },
       effects: [
-        `Projects affected: owns ${countText(owned)}, is a member of ${countText(joined)}.`,
+        `Projects: owner of ${countText(owned)}, member of ${countText(joined)}.`,
         ...(before.role !== 'admin' && after.role === 'admin'
-          ? ['The user may do everything in every project.']
+          ? ['The user has full access to every project.']
           : []),
         ...(before.role === 'admin' && after.role !== 'admin'
-          ? ['The user is refused every administrative operation from the next request on.']
+          ? ['The user loses access to all administrative operations immediately.']
           : []),
         ...(before.is_active && !after.is_active ? ['The user cannot sign in.'] : []),
         ...(endedSessions === null
           ? []
-          : [`Sessions ended: ${endedSessions}; every access token of the user is refused.`]),
+          : [`Sessions revoked: ${endedSessions}. All of the user's access tokens become invalid.`]),
       ],
       warnings: [
-        ...(before.id === actorId ? ['This is you.'] : []),
+        ...(before.id === actorId ? ['This is your own account.'] : []),
         ...(after.role === 'admin' && !after.two_factor_enabled
-          ? ['The user has no second factor yet, without which an administrator gets no access token.']
+          ? [
+              'The user has not set up two-factor authentication yet. Administrators need it to get an access token.',
+            ]
           : []),
       ],
       answer: userView(after),

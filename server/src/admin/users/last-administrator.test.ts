@@ -7,14 +7,14 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** In a database of its own, because here it matters who else is an administrator. */
+/** In a separate database, because the number of administrators matters here. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const { makeUser } = fixtures(database, admin)
 const { assertNotAudited } = auditOf(database, admin)
 
-const reason = 'To see whether it is refused'
+const reason = 'To test the rejection'
 const edit = (id: number, body: object) => admin.patch(`/users/${id}`, { ...body, reason })
 
 const countAdministrators = async (): Promise<number> =>
@@ -25,7 +25,7 @@ const countAdministrators = async (): Promise<number> =>
   )[0]?.n ?? 0
 
 describe('users.edit: the last administrator', () => {
-  test('stays, whether it is the role or the account that would go', async () => {
+  test('cannot be demoted or disabled', async () => {
     await makeUser()
     await makeUser({ role: 'admin', is_active: false })
     for (const body of [{ role: 'user' }, { is_active: false }, { role: 'user', is_active: false }]) {
@@ -36,7 +36,7 @@ describe('users.edit: the last administrator', () => {
     assert.equal((await admin.get('/plans')).status, 200)
   })
 
-  test('may go once there is another', async () => {
+  test('can be demoted if there is another administrator', async () => {
     const other = await makeUser({ role: 'admin' })
     assert.equal((await edit(other.id, { role: 'user' })).status, 200)
     assertProblem(await edit(admin.userId, { role: 'user' }), 409, 'last_administrator')
@@ -45,16 +45,16 @@ describe('users.edit: the last administrator', () => {
     assertProblem(await edit(admin.userId, { is_active: false }), 409, 'last_administrator')
   })
 
-  test('is the last one with a second factor: who has none gets no access token, and does not count', async () => {
+  test('is the last one with two-factor authentication: others get no access token and do not count', async () => {
     await database.query('update control.users set two_factor_enabled = true where id = $1', [admin.userId])
     const other = await makeUser({ role: 'admin' })
     for (const body of [{ role: 'user' }, { is_active: false }]) {
       const answer = await edit(admin.userId, body)
       assertProblem(answer, 409, 'last_administrator')
-      assert.match(answer.body.message, /second factor/)
+      assert.match(answer.body.message, /two-factor authentication/)
       await assertNotAudited(answer)
     }
-    assert.equal((await edit(other.id, { role: 'user' })).status, 200, 'the other may go')
+    assert.equal((await edit(other.id, { role: 'user' })).status, 200, 'the other one can be demoted')
     assert.equal((await edit(other.id, { role: 'admin' })).status, 200)
     await database.query('update control.users set two_factor_enabled = true where id = $1', [other.id])
     assert.equal((await edit(admin.userId, { is_active: false })).status, 200)
@@ -65,7 +65,7 @@ describe('users.edit: the last administrator', () => {
     await database.query(`update control.users set role = 'user' where id = $1`, [other.id])
   })
 
-  test('stays also when administrators put each other out at the same moment', async (t) => {
+  test('remains even if administrators demote each other concurrently', async (t) => {
     const ring = [admin, await signedIn(api), await signedIn(api)]
     const rounds = 40
     let met = 0
@@ -82,18 +82,19 @@ describe('users.edit: the last administrator', () => {
       )
       const left = await countAdministrators()
       const done = answers.filter(({ status }) => status === 200).length
-      assert.ok(left >= 1, `nobody is left in round ${round}`)
+      assert.ok(left >= 1, `no administrator is left in round ${round}`)
       assert.equal(left, present.length - done)
       for (const { status, body } of answers) {
         assert.ok([200, 401, 403, 409].includes(status), `${status} ${body.error}`)
         if (status === 409) assert.equal(body.error, 'last_administrator')
       }
-      // Refused under the lock: as the last one, or because another was quicker.
+      // Requests rejected under the lock: for the last administrator, or because a concurrent request was processed
+      // first.
       met += answers.filter(
         ({ status, body }) => status === 409 || /no longer an administrator/.test(body.message),
       ).length
     }
     t.diagnostic(`rounds: ${rounds}, refused under the lock: ${met}`)
-    assert.ok(met > 0, 'they never met, so nothing was tried')
+    assert.ok(met > 0, 'no requests were concurrent, so nothing was tested')
   })
 })

@@ -27,7 +27,7 @@ async function addMany(count: number): Promise<number[]> {
 }
 
 describe('users.list', () => {
-  test('shows everybody as they are shown alone, newest first', async () => {
+  test('returns each user as users.show does, newest first', async () => {
     const [first, second] = [await makeUser(), await makeUser({ is_active: false })]
     const alone = await Promise.all(
       [second.id, first.id, admin.userId].map(async (id) => (await admin.get(`/users/${id}`)).body),
@@ -35,7 +35,7 @@ describe('users.list', () => {
     assert.deepEqual((await admin.get('/users')).body, { data: alone, next_cursor: null })
   })
 
-  test('finds a part of the address or of the name, in any case', async () => {
+  test('finds part of the address or name, case-insensitively', async () => {
     const user = await makeUser({
       email: 'ada.lovelace@analytical.example',
       name: 'Ada, Countess of Lovelace',
@@ -46,7 +46,7 @@ describe('users.list', () => {
     assert.deepEqual(await foundBy('babbage'), [])
   })
 
-  test('takes what is searched for as plain text, whatever it means to a database', async () => {
+  test('treats the search text as plain text, even if it contains SQL wildcards', async () => {
     const names = [
       '100% Ada',
       'under_score',
@@ -81,7 +81,7 @@ describe('users.list', () => {
     }
   })
 
-  test('tells administrators from users, and who can sign in from who cannot', async () => {
+  test('filters by role and by whether the user can sign in', async () => {
     const q = 'tellable'
     const made = new Map<string, number>()
     for (const role of ['user', 'admin'] as const) {
@@ -90,19 +90,19 @@ describe('users.list', () => {
         made.set(`${role} ${is_active}`, id)
       }
     }
-    const told = async (query: Record<string, string>) =>
+    const found = async (query: Record<string, string>) =>
       (await readAllPages(admin, '/users', { q, ...query })).map(({ id }) => id)
     const of = (...names: string[]) =>
       names.map((name) => made.get(name)).sort((a, b) => Number(b) - Number(a))
-    assert.deepEqual(await told({ role: 'admin' }), of('admin true', 'admin false'))
-    assert.deepEqual(await told({ role: 'user' }), of('user true', 'user false'))
-    assert.deepEqual(await told({ is_active: 'false' }), of('user false', 'admin false'))
-    assert.deepEqual(await told({ is_active: 'true' }), of('user true', 'admin true'))
-    assert.deepEqual(await told({ role: 'admin', is_active: 'false' }), of('admin false'))
-    assert.deepEqual(await told({ role: 'user', is_active: 'true' }), of('user true'))
+    assert.deepEqual(await found({ role: 'admin' }), of('admin true', 'admin false'))
+    assert.deepEqual(await found({ role: 'user' }), of('user true', 'user false'))
+    assert.deepEqual(await found({ is_active: 'false' }), of('user false', 'admin false'))
+    assert.deepEqual(await found({ is_active: 'true' }), of('user true', 'admin true'))
+    assert.deepEqual(await found({ role: 'admin', is_active: 'false' }), of('admin false'))
+    assert.deepEqual(await found({ role: 'user', is_active: 'true' }), of('user true'))
   })
 
-  test('goes on looking through pages that are not full', async () => {
+  test('continues over pages that are not full', async () => {
     const db = openDatabase(database).as('admin')
     const everybody = await readAllPages(admin, '/users', { limit: '200' })
     for (const q of ['tellable', 'bulk', 'person', 'zz', 'e', '%']) {
@@ -122,7 +122,7 @@ describe('users.list', () => {
     }
   })
 
-  test('gives each user once at any page size, while others are added', async () => {
+  test('returns each user once at any page size, while users are added', async () => {
     const ids = await addMany(250)
     await assertEachRowOnce(admin, '/users', ids, () => addMany(1))
     const bulk = await readAllPages(admin, '/users', { q: '@bulk.example', limit: '100' })
@@ -130,7 +130,7 @@ describe('users.list', () => {
     assert.equal(new Set(bulk.map(({ id }) => id)).size, bulk.length)
   })
 
-  test('refuses cursors, limits and filters that are none', async () => {
+  test('rejects invalid cursors, limits and filters', async () => {
     const [lastId = 0] = await addMany(1)
     await assertStrictPaging(admin, '/users', lastId)
     for (const query of ['q=', `q=${'x'.repeat(101)}`, 'q=%00', 'q=a&q=b', 'role=owner', 'is_active=1']) {

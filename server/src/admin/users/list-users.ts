@@ -10,7 +10,7 @@ export const listUsersQuery = adminQuery({
   id: 'users.list',
   path: '/admin/users',
   summary: 'List users',
-  description: 'Everybody with an account, newest first, narrowed by any of the parameters together.',
+  description: 'All users, newest first. Filters can be combined.',
   params: NoParams,
   query: {
     ...PageQuery,
@@ -18,14 +18,12 @@ export const listUsersQuery = adminQuery({
       Type.String({
         minLength: 1,
         maxLength: 100,
-        description: 'Part of the address or name, in capital or small letters.',
+        description: 'Part of the address or name, case-insensitive.',
       }),
     ),
-    role: Type.Optional(
-      oneOf(['user', 'admin'], { description: 'Only administrators, or only the others.' }),
-    ),
+    role: Type.Optional(oneOf(['user', 'admin'], { description: 'Only users with this role.' })),
     is_active: Type.Optional(
-      Type.Boolean({ description: 'Only those who can sign in, or only the others.' }),
+      Type.Boolean({ description: 'True: only users who can sign in. False: only users who cannot.' }),
     ),
   },
   answer: searchOf(User),

@@ -14,7 +14,7 @@ const { makeUser } = fixtures(database, admin)
 const { assertNotAudited } = auditOf(database, admin)
 
 describe('users.show', () => {
-  test('shows a user without anything that proves who they are, and the version in the ETag', async () => {
+  test('returns a user without credentials, with the version in the ETag', async () => {
     const user = await makeUser({ is_active: false })
     const answer = await admin.get(`/users/${user.id}`)
     assert.equal(answer.status, 200)
@@ -34,7 +34,7 @@ describe('users.show', () => {
     await assertNotAudited(answer)
   })
 
-  test('tells who has a second factor', async () => {
+  test('shows who has two-factor authentication enabled', async () => {
     const { email, userId } = await api.makeAdmin()
     const { body } = await admin.get(`/users/${userId}`)
     assert.deepEqual([body.email, body.role, body.two_factor_enabled], [email, 'admin', true])
@@ -42,7 +42,7 @@ describe('users.show', () => {
     assert.equal(appointed.body.two_factor_enabled, false)
   })
 
-  test('answers 404 for a user who is not there, and 400 for what is no identifier', async () => {
+  test('returns 404 for a missing user, and 400 for an invalid identifier', async () => {
     for (const id of ['0', '999999999', String(Number.MAX_SAFE_INTEGER)]) {
       assertProblem(await admin.get(`/users/${id}`), 404, 'not_found')
     }

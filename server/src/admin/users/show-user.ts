@@ -7,7 +7,7 @@ export const showUser = adminQuery({
   id: 'users.show',
   path: '/admin/users/:id',
   summary: 'Show a user',
-  description: 'One user, with their version in the ETag.',
+  description: "One user. The `ETag` is the user's version.",
   params: ItemParams,
   query: {},
   answer: User,

@@ -3,12 +3,12 @@ import type { ReadTx } from '../../platform/db/db.ts'
 import { isNotHeld, maySendNow } from '../control/projects/may-send.ts'
 import { readyLanes } from '../mail/dispatch/ready-lanes.ts'
 
-/** Larger counts carry no more information: the age of the oldest row shows how far behind the worker is. */
+/** Larger counts carry no further information: the age of the oldest row shows how far behind the worker is. */
 const countLimit = 10_000
-/** As many as a worker reads itself, four times a second. */
+/** As many rows as a worker itself reads, four times per second. */
 const laneLimit = 10_000
 
-/** Limits the duration of the statements below, which take no locks. */
+/** Limits the duration of the statements below, which do not lock rows. */
 export async function setStatementTimeout(tx: ReadTx, ms: number): Promise<void> {
   await sql`select set_config('statement_timeout', ${String(ms)}, true)`.execute(tx)
 }
@@ -34,7 +34,7 @@ const counted = (rows: ReturnType<typeof sql>) =>
 
 const since = (time: ReturnType<typeof sql>) => sql`extract(epoch from postern.now() - ${time})::float8`
 
-/** Each subquery reads the first row of an index, or a bounded number. */
+/** Each subquery reads the first row of an index, or a bounded number of rows. */
 export async function readMailGauges(tx: ReadTx, leaseSeconds: number): Promise<MailGauges> {
   const waiting = sql`from mail.dispatch where state in ('deferred', 'scheduled')`
   const queues = (health: ReturnType<typeof sql>) =>
@@ -58,11 +58,11 @@ export async function readMailGauges(tx: ReadTx, leaseSeconds: number): Promise<
     tx,
   )
   const [row] = rows
-  if (!row) throw new Error('counts gave no row')
+  if (!row) throw new Error('the count returned no row')
   return row
 }
 
-/** The age of the oldest ready mail that may be sent, by provider. One index probe for each lane. */
+/** The age of the oldest ready message that may be sent, by provider. One index probe per lane. */
 export async function readOldestReady(tx: ReadTx): Promise<{ provider: string; seconds: number }[]> {
   const { rows } = await sql<{ provider: string; seconds: number }>`
     with recursive ${readyLanes}
@@ -79,9 +79,7 @@ export interface ControlGauges {
   outbox_seconds: number | null
 }
 
-/**
- * An audit row dated before the last checkpoint but committed after it is not counted; the next row is.
- */
+/** An audit row that is dated before the last checkpoint but committed after it is not counted. The next row is. */
 export async function readControlGauges(tx: ReadTx): Promise<ControlGauges> {
   const { rows } = await sql<ControlGauges>`
     select (select ${since(sql`at`)} from control.audit

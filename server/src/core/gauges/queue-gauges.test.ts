@@ -9,7 +9,7 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { patienceMs } from '../../testing/harness/waiting.ts'
 import { QueueGauges } from './queue-gauges.ts'
 
-/** How things stand, with nobody at work on them. */
+/** Queue gauges without a running worker. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { makeSender } = senders(api, database, await signedIn(api))
@@ -21,10 +21,10 @@ async function shown(name: string): Promise<number | undefined> {
   return line === undefined ? undefined : Number(line.slice(name.length + 1))
 }
 
-/** However slow the machine is: no statement runs out of time, and nothing is read a second time. */
+/** Generous limits for slow machines: no statement times out, and nothing is read a second time. */
 const patient = { everyMs: 10 * patienceMs, statementMs: patienceMs, maxWaitMs: 2 * patienceMs }
 
-/** The age of what was dated so many seconds back, after `since` by the database's clock. */
+/** Asserts the age of a row that is dated this many seconds before `since`, a time from the database clock. */
 async function isAge(name: string, seconds: number, since: string): Promise<void> {
   const value = (await shown(name)) ?? Number.NaN
   const [row] = await database.query<{ most: number }>(
@@ -32,7 +32,7 @@ async function isAge(name: string, seconds: number, since: string): Promise<void
     [seconds, since],
   )
   const most = row?.most ?? Number.NaN
-  assert.ok(value >= seconds && value <= most, `${name} is ${value}, and not from ${seconds} to ${most}`)
+  assert.ok(value >= seconds && value <= most, `${name} is ${value}, not from ${seconds} to ${most}`)
 }
 
 describe('queue gauges', () => {
@@ -95,7 +95,7 @@ describe('queue gauges', () => {
     assert.equal(await shown('postern_queue_metrics_up'), 1)
   })
 
-  test('are read once in ten seconds, however often they are scraped', async () => {
+  test('are read once every ten seconds, regardless of how often they are scraped', async () => {
     let reads = 0
     const counting = new Proxy(cells.all[0].mail, {
       get(target, name: keyof Db) {
@@ -110,12 +110,12 @@ describe('queue gauges', () => {
     const later = new QueueGauges({ ...deps, mailDb: counting }, { ...patient, everyMs: 0 })
     await later.refresh()
     await later.refresh()
-    assert.equal(reads, 3, 'and again when that time is over')
+    assert.equal(reads, 3, 'read again after ten seconds')
   })
 
-  test('are cleared when they cannot be read, which is logged once', async () => {
+  test('are cleared when they cannot be read, and the failure is logged once', async () => {
     const away = new Proxy(cells.all[0].mail, {
-      get: () => () => Promise.reject(new Error('the database is away')),
+      get: () => () => Promise.reject(new Error('the database is unavailable')),
     })
     const standing = new QueueGauges({ ...deps, mailDb: away }, { ...patient, everyMs: 0 })
     const before = api.logLines.length

@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db/db.ts'
 import type { Logger } from '../../platform/telemetry/log.ts'
-import { metrics } from '../../platform/telemetry/metrics.ts'
+import { Gauge } from '../../platform/telemetry/metrics.ts'
 import { leaseSeconds } from '../mail/dispatch/claims.ts'
 import {
   readControlGauges,
@@ -9,13 +9,12 @@ import {
   setStatementTimeout,
 } from './queue-gauges.sql.ts'
 
-// The gauges that metrics read from the database: how much waits, and for how long. Only workers read them, only when they
-// are scraped, and at most every ten seconds. Ten workers thus read once a second between them, however often they are
-// scraped.
+// The gauges that metrics read from the database: queue lengths and ages. Only workers read them, only when scraped, and at
+// most every ten seconds. Ten workers together read once per second, regardless of the scrape interval.
 
 export interface QueueGaugesDeps {
   db: Db
-  /** Has the role that writes mail. Undefined: this process has no mail side (control of an installation with cells). */
+  /** Connected with the role that writes mail. Undefined in the control process of a multi-cell installation. */
   mailDb: Db | undefined
   log: Logger
 }
@@ -23,7 +22,7 @@ export interface QueueGaugesDeps {
 export interface QueueGaugesLimits {
   everyMs: number
   statementMs: number
-  /** A scrape waits no longer than this; then the gauges are cleared. */
+  /** The maximum time that a scrape waits. After that, the gauges are cleared. */
   maxWaitMs: number
 }
 
@@ -31,6 +30,63 @@ const defaultLimits: QueueGaugesLimits = { everyMs: 10_000, statementMs: 2_000, 
 
 const providers = ['service', 'ses', 'none'] as const
 const states = ['ready', 'leased', 'deferred', 'scheduled', 'awaiting'] as const
+
+const metricsUp = new Gauge(
+  'postern_queue_metrics_up',
+  '1 if the last read of the queue metrics from the database succeeded, otherwise 0.',
+  {},
+)
+const readSeconds = new Gauge(
+  'postern_queue_metrics_duration_seconds',
+  'Duration of the last read of the queue metrics.',
+  {},
+)
+
+/** Read from the database. */
+const gauges = {
+  depth: new Gauge('postern_queue_mails', 'Queued messages, by state; each count stops at 10,000.', {
+    state: states,
+  }),
+  oldestReady: new Gauge(
+    'postern_queue_oldest_ready_seconds',
+    'Age of the oldest message that is ready and allowed to be sent, by provider; 0 if there is none.',
+    { provider: providers },
+  ),
+  overdue: new Gauge(
+    'postern_queue_overdue_seconds',
+    'Time for which the oldest deferred or scheduled message has been overdue.',
+    {},
+  ),
+  oldestLease: new Gauge('postern_lease_oldest_seconds', 'Age of the oldest lease on a message.', {}),
+  webhookLag: new Gauge(
+    'postern_webhook_lag_seconds',
+    'Time for which the oldest due webhook delivery has been waiting, by health of its endpoint.',
+    { health: ['healthy', 'failing'] },
+  ),
+  webhooksParked: new Gauge(
+    'postern_webhook_endpoints_parked',
+    'Failing endpoints waiting for their next attempt; the count stops at 10,000.',
+    {},
+  ),
+  webhookWakes: new Gauge(
+    'postern_webhook_wakes',
+    'Events waiting for fan-out and wakes waiting for a worker; the count stops at 20,000.',
+    {},
+  ),
+  resultsOverdue: new Gauge(
+    'postern_results_overdue_seconds',
+    'Time for which the events of the oldest attempt result have been overdue; they are due after ten seconds.',
+    {},
+  ),
+  outboxLag: new Gauge('postern_outbox_lag_seconds', 'Age of the oldest outbox message, by target.', {
+    target: ['control', 'mail'],
+  }),
+  uncovered: new Gauge(
+    'postern_audit_uncovered_seconds',
+    'Age of the oldest audit entry that no checkpoint covers; 0 if there is none.',
+    {},
+  ),
+}
 
 export class QueueGauges {
   readonly #deps: QueueGaugesDeps
@@ -71,18 +127,18 @@ export class QueueGauges {
         return readControlGauges(tx)
       })
       if (found) setMailGauges(found.mail, found.oldest)
-      metrics.outboxLag.set({ target: 'mail' }, control.outbox_seconds ?? 0)
-      metrics.checkpointLag.set({}, control.uncovered_seconds ?? 0)
-      metrics.queueMetricsUp.set({}, 1)
+      gauges.outboxLag.set({ target: 'mail' }, control.outbox_seconds ?? 0)
+      gauges.uncovered.set({}, control.uncovered_seconds ?? 0)
+      metricsUp.set({}, 1)
       this.#isAvailable = true
     } catch (error) {
       clearGauges()
-      // Logged once, however long it lasts.
+      // Logged once per outage.
       if (this.#isAvailable) this.#deps.log.warn({ err: error }, 'queue metrics unavailable')
       this.#isAvailable = false
     }
     this.#readAt = performance.now()
-    metrics.queueMetricsSeconds.set({}, (performance.now() - startedAt) / 1000)
+    readSeconds.set({}, (performance.now() - startedAt) / 1000)
   }
 }
 
@@ -90,29 +146,23 @@ function setMailGauges(
   mail: Awaited<ReturnType<typeof readMailGauges>>,
   oldest: readonly { provider: string; seconds: number }[],
 ): void {
-  for (const state of states) metrics.queueDepth.set({ state }, mail[state])
+  for (const state of states) gauges.depth.set({ state }, mail[state])
   for (const provider of providers) {
     const seconds = oldest.find((one) => one.provider === provider)?.seconds
-    metrics.queueAge.set({ provider }, seconds ?? 0)
+    gauges.oldestReady.set({ provider }, seconds ?? 0)
   }
-  metrics.queueOverdue.set({}, mail.overdue_seconds ?? 0)
-  metrics.leaseAge.set({}, mail.lease_seconds ?? 0)
-  metrics.webhookLag.set({ health: 'healthy' }, mail.healthy_lag_seconds ?? 0)
-  metrics.webhookLag.set({ health: 'failing' }, mail.failing_lag_seconds ?? 0)
-  metrics.webhooksParked.set({}, mail.parked)
-  metrics.webhookWakes.set({}, mail.wakes)
-  metrics.resultsOverdue.set({}, mail.results_seconds ?? 0)
-  metrics.outboxLag.set({ target: 'control' }, mail.outbox_seconds ?? 0)
+  gauges.overdue.set({}, mail.overdue_seconds ?? 0)
+  gauges.oldestLease.set({}, mail.lease_seconds ?? 0)
+  gauges.webhookLag.set({ health: 'healthy' }, mail.healthy_lag_seconds ?? 0)
+  gauges.webhookLag.set({ health: 'failing' }, mail.failing_lag_seconds ?? 0)
+  gauges.webhooksParked.set({}, mail.parked)
+  gauges.webhookWakes.set({}, mail.wakes)
+  gauges.resultsOverdue.set({}, mail.results_seconds ?? 0)
+  gauges.outboxLag.set({ target: 'control' }, mail.outbox_seconds ?? 0)
 }
 
-/** Outdated values are not shown as current ones. */
+/** Outdated values are not exported. */
 function clearGauges(): void {
-  metrics.queueMetricsUp.set({}, 0)
-  for (const state of states) metrics.queueDepth.set({ state }, undefined)
-  for (const provider of providers) metrics.queueAge.set({ provider }, undefined)
-  for (const health of ['healthy', 'failing'] as const) metrics.webhookLag.set({ health }, undefined)
-  for (const target of ['control', 'mail'] as const) metrics.outboxLag.set({ target }, undefined)
-  const { queueOverdue, leaseAge, webhooksParked, webhookWakes, resultsOverdue, checkpointLag } = metrics
-  for (const level of [queueOverdue, leaseAge, webhooksParked, webhookWakes, resultsOverdue, checkpointLag])
-    level.set({}, undefined)
+  metricsUp.set({}, 0)
+  for (const gauge of Object.values(gauges)) gauge.reset()
 }

@@ -8,7 +8,7 @@ import { webhookHarness } from '../../testing/harness/webhook-harness.ts'
 import { relayToControl } from './relay-to-control.ts'
 import { relayToMail } from './relay-to-mail.ts'
 
-/** From an operation to a real receiver and back to what the endpoint shows. */
+/** The full path from an operation to a real receiver, and back to the endpoint's state. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
 const { api, receiver } = stage
@@ -69,5 +69,5 @@ test('an endpoint is tested, disabled by a 410, enabled again, and has its event
   await stage.untilQuiet(endpoint)
   assert.equal((await admin.delete(item, { reason: 'Not needed' })).status, 204)
   await relayToMail(deps)
-  await eventually('nothing waits for the endpoint', async () => (await stage.waitingFor(endpoint)) === 0)
+  await eventually('the queue of the endpoint is empty', async () => (await stage.waitingFor(endpoint)) === 0)
 })

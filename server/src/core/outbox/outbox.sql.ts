@@ -14,7 +14,7 @@ export interface ControlRow {
   payload: unknown
 }
 
-/** Rows of a cell's shards after an id, in order. */
+/** The rows of a cell's shards after an id, ordered by id. */
 export async function selectRows(
   tx: ReadTx,
   topics: readonly string[],
@@ -29,8 +29,8 @@ export async function selectRows(
 }
 
 /**
- * True: this transaction is to apply the row. False: another transaction has applied it, or the row was deleted since it was
- * read, that is, applied and possibly purged from mail.control_applied.
+ * True if this transaction must apply the row. False if another transaction has applied it, or if the row was deleted after
+ * it was read. A deleted row was applied, although its id may have been purged from mail.control_applied.
  */
 export async function takeRow(tx: Tx, id: number): Promise<boolean> {
   const { rows } = await sql`
@@ -59,7 +59,7 @@ export interface MailRow {
   project_id: number
   topic: string
   payload: unknown
-  /** As text, because a timestamp has microseconds and a Date does not. */
+  /** As text, because a Date does not have microsecond precision. */
   created_at: string
 }
 
@@ -74,7 +74,10 @@ export async function insertMailRow(
     values (${projectId}, ${topic}, ${JSON.stringify(payload)}::jsonb)`.execute(tx)
 }
 
-/** One reader at a time, so that a later read has a later time. False: another transaction reads. Released by the commit. */
+/**
+ * Allows one reader at a time, so a later read has a later time. False if another transaction holds the lock. Held until
+ * commit.
+ */
 export async function tryReadLock(tx: ReadTx): Promise<boolean> {
   const { rows } = await sql<{ locked: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended('mail.outbox', 0)) as locked`.execute(tx)

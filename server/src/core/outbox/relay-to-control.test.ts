@@ -38,12 +38,12 @@ const statsOf = async (id: number) =>
     )
   )[0]
 
-describe('relaying the counts of mail to control', () => {
-  test('updates the statistics and the score of a project, and not its version', async () => {
+describe('relaying mail statistics to control', () => {
+  test("updates a project's statistics and score, but not its version", async () => {
     const { id } = await makeProject()
     const before = await show(id)
     await count(id, { sent: 1000 })
-    assert.equal((await relayToControl(deps)).relayed, 0, 'mail that goes well is nothing to tell')
+    assert.equal((await relayToControl(deps)).relayed, 0, 'delivered mail is not relayed')
     await count(id, { bounced: 60 })
     await count(id, { failed: 3, complained: 1 })
     assert.equal((await relayToControl(deps)).relayed, 1)
@@ -55,7 +55,7 @@ describe('relaying the counts of mail to control', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('adds the offset that an administrator has set', async () => {
+  test('adds the offset set by an administrator', async () => {
     const { id } = await makeProject()
     await admin.patch(`/projects/${id}`, { reputation_score: 70, reason: 'Watched' })
     await count(id, { sent: 1000, bounced: 60 })
@@ -63,13 +63,13 @@ describe('relaying the counts of mail to control', () => {
     assert.equal((await show(id)).reputation_score, 20)
   })
 
-  test('of a deleted project ends', async () => {
+  test("drops a deleted project's row", async () => {
     await count(999_999, { bounced: 1 })
     await relayToControl(deps)
     assert.equal(await waiting(), 0)
   })
 
-  test('does not wait for a lock on the project, and is done afterwards', async () => {
+  test('does not wait for a lock on the project, and applies the row afterwards', async () => {
     const [held, free] = [(await makeProject()).id, (await makeProject()).id]
     await count(held, { bounced: 5 })
     await count(free, { bounced: 7 })
@@ -89,11 +89,11 @@ describe('relaying the counts of mail to control', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('does not replace a newer reading by an older one, and keeps the row', async () => {
+  test('does not replace newer statistics with older ones, and keeps the row', async () => {
     const { id } = await makeProject()
     await count(id, { bounced: 1 })
     await relayToControl(deps)
-    // Whoever read before, and was slow.
+    // Simulates a slow relay that read its totals earlier.
     await count(id, { bounced: 1 })
     await database.query(
       `update control.project_stats set counted_at = clock_timestamp() + interval '1 hour', bounced = 9
@@ -110,7 +110,7 @@ describe('relaying the counts of mail to control', () => {
     assert.equal((await show(id)).bounced, 2)
   })
 
-  test('loses nothing wherever it dies', async () => {
+  test('loses nothing, regardless of where it crashes', async () => {
     const { id } = await makeProject()
     let bounced = 0
     for (const step of stepsOfBoth) {
@@ -125,7 +125,7 @@ describe('relaying the counts of mail to control', () => {
     }
   })
 
-  test('concurrently with counts and edits of projects ends with the right sums and no deadlock', async () => {
+  test('produces correct totals without deadlocks under concurrent counts and edits', async () => {
     const projects = await Promise.all(Array.from({ length: 6 }, () => makeProject()))
     const pools = openDatabase(database, { poolSize: 8 })
     const busy = { db: pools.as('admin'), mailDb: pools.as('mail') }
@@ -163,7 +163,7 @@ describe('a score', () => {
     return { db: moved.as('admin'), mailDb: moved.as('mail') }
   }
 
-  test('recovers with delivered mail and with time, without a new message', async () => {
+  test('rises with delivered mail and over time, without a new outbox row', async () => {
     const { id } = await makeProject()
     await count(id, { sent: 1000, bounced: 60 })
     await relayToControl(deps)
@@ -183,7 +183,7 @@ describe('a score', () => {
     await moveClock('')
   })
 
-  test('falls once there is enough mail', async () => {
+  test('falls when the minimum volume is reached', async () => {
     const { id } = await makeProject()
     await count(id, { sent: 30, bounced: 10 })
     await relayToControl(deps)

@@ -5,17 +5,17 @@ import { dueProjectStats, relayProjectStats } from '../control/reputation/projec
 import type { OutboxHandler, Write } from './handler.ts'
 import { deleteMailRows, selectMailRows, tryReadLock } from './outbox.sql.ts'
 
-// Relays changes of the mail side to control (mail.outbox).
+// Relays changes from the mail side to control, through mail.outbox.
 //
-// No transaction writes both schemas. The current state is read in a transaction of the mail side and written in one of
-// control; only then are the rows deleted. Messages carry full state, not deltas, and the time it was read, so duplicates
-// and reordering are harmless. After a crash, the rows are relayed again.
+// No transaction writes both schemas. The current state is read in a transaction on the mail side and written in one on the
+// control side. Only then are the rows deleted. Messages carry the full state, not deltas, and the time at which the state
+// was read, so duplicates and reordering are harmless. After a crash, the rows are relayed again.
 
 export interface RelayDeps {
-  /** Has the administrative role. */
+  /** Connected with the administrative role. */
   db: Db
   mailDb: Db
-  /** The shards of this cell; undefined: all. */
+  /** The shards of this cell, or undefined for all shards. */
   shards?: readonly number[] | undefined
 }
 
@@ -26,11 +26,11 @@ const handlers: Record<string, OutboxHandler> = {
   [activityTopic]: relayActivity,
 }
 
-/** Limits of one call: rows of the outbox, and projects whose score is due to be recomputed. */
+/** Limits per call: outbox rows, and projects whose score is due for recalculation. */
 const rowsAtMost = 1000
 const dueAtMost = 200
 
-/** `isMore`: call again at once. */
+/** `isMore`: call again immediately. */
 export async function relayToControl({
   db,
   mailDb,
@@ -41,10 +41,10 @@ export async function relayToControl({
     if (!(await tryReadLock(tx))) return undefined
     const rows = await selectMailRows(tx, Object.keys(handlers), rowsAtMost)
     const writes: Write[] = []
-    // Handlers read after the rows were read, so they see the changes that the rows announce.
-    for (const [topic, asked] of Map.groupBy([...rows, ...due], (row) => row.topic)) {
+    // Handlers read the state after the rows were read, so they see the changes that the rows refer to.
+    for (const [topic, topicRows] of Map.groupBy([...rows, ...due], (row) => row.topic)) {
       const handler = handlers[topic]
-      if (handler) writes.push(await handler(tx, asked))
+      if (handler) writes.push(await handler(tx, topicRows))
     }
     return { rows, writes }
   })
@@ -57,7 +57,7 @@ export async function relayToControl({
     relayed += outcome.relayed
     finished += outcome.done.length
   }
-  // Rows that could not be relayed now come first in the next call again, so without progress it waits a second.
+  // Rows that could not be relayed come first again in the next call. If there was no progress, wait a second.
   const isMore =
     (reading.rows.length === rowsAtMost && finished > 0) || (due.length === dueAtMost && relayed > 0)
   return { relayed, isMore }

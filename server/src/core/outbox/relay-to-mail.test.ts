@@ -42,7 +42,7 @@ const tell = (id: number) =>
   db.transaction((tx) => publishToMail(tx, id, 'event', { type: 'project.locked', data: { id } }))
 
 describe('a message from control to mail', () => {
-  test('is an event for its subscribers, without the reason and the actor', async () => {
+  test('can be an event for subscribers, without the reason and the actor', async () => {
     const { id } = await makeProject()
     const { resource: one } = await makeEndpoint(id, { events: ['project.locked', 'project.unlocked'] })
     await makeEndpoint(id, { events: ['message.bounced'] })
@@ -64,14 +64,14 @@ describe('a message from control to mail', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('is not sent for a previewed or refused change', async () => {
+  test('is not sent for a previewed or rejected change', async () => {
     const { id } = await makeProject()
     await admin.patch(`/projects/${id}?dry_run=true`, { is_locked: true, reason: 'To see' })
     await admin.patch(`/projects/${id}`, { is_locked: true })
     assert.equal(await waiting(), 0)
   })
 
-  test('is a test for one endpoint only', async () => {
+  test('can be a test for only one endpoint', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id)
     await makeEndpoint(id)
@@ -81,7 +81,7 @@ describe('a message from control to mail', () => {
     assert.deepEqual((await eventsOf(id))[0]?.data, { endpoint_id: resource.id })
   })
 
-  test('is a test that ends the backoff of its endpoint', async () => {
+  test("resets its endpoint's backoff if it is a test", async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id)
     await makeQueue(id, resource.id, { failures: 3 })
@@ -98,7 +98,7 @@ describe('a message from control to mail', () => {
     assert.deepEqual(queue, { rests: false, failures: 3 })
   })
 
-  test('is a replay of an event or of a time range', async () => {
+  test('can be a replay of an event or of a time range', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id)
     const path = `/projects/${id}/endpoints/${resource.id}/replay`
@@ -118,7 +118,7 @@ describe('a message from control to mail', () => {
     assert.deepEqual(replay, { is_range: true, only_undelivered: false })
   })
 
-  test('is that an endpoint was enabled, which clears its failures', async () => {
+  test('clears the failures of an enabled endpoint', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id, { is_active: false })
     await makeQueue(id, resource.id, { failures: 9 })
@@ -141,7 +141,7 @@ describe('a message from control to mail', () => {
     assert.equal(wakes.length, 1)
   })
 
-  test('is that an endpoint was deleted: its queue is deleted, or made due to delete its deliveries', async () => {
+  test("deletes a deleted endpoint's queue, or schedules the deletion of its deliveries", async () => {
     const { id } = await makeProject()
     const left = (endpointId: number) =>
       database.query<{ queues: number; wakes: number }>(
@@ -169,17 +169,17 @@ describe('a message from control to mail', () => {
   })
 })
 
-describe('the outbox of control', () => {
-  test('is applied exactly once, wherever the worker dies', async () => {
+describe('the control outbox', () => {
+  test('is applied exactly once, regardless of where the worker crashes', async () => {
     const { id } = await makeProject()
-    let told = 0
+    let expected = 0
     for (const step of ['mail read', 'mail transaction', 'admin transaction']) {
       for (const moment of ['before', 'after'] as const) {
         await tell(id)
-        told++
+        expected++
         await assert.rejects(relayToMail(crashAt(deps, step, moment)), /crashed|failed/)
         await relayToMail(deps)
-        assert.equal((await eventsOf(id)).length, told, `${moment} the ${step}`)
+        assert.equal((await eventsOf(id)).length, expected, `${moment} the ${step}`)
         assert.equal(await waiting(), 0)
       }
     }
@@ -211,7 +211,7 @@ describe('the outbox of control', () => {
     }
   })
 
-  test('skips no row that appears behind others', async () => {
+  test('does not skip a row that becomes visible after rows with higher ids', async () => {
     const [early, late] = [await makeProject(), await makeProject()]
     await db.transaction(async (tx) => {
       await publishToMail(tx, early.id, 'event', { type: 'project.locked', data: {} })
@@ -224,7 +224,7 @@ describe('the outbox of control', () => {
 
   test('is not blocked by a row that cannot be applied', async () => {
     const { id } = await makeProject()
-    // More than are read at once.
+    // More rows than one batch.
     await database.query(
       `insert into control.outbox (project_id, topic, payload)
        select $1, 'endpoint.replay', '{"endpoint_id": 1, "event_id": "no uuid"}' from generate_series(1, 130)`,
@@ -264,7 +264,7 @@ describe('the outbox of control', () => {
     assert.equal((await eventsOf(id)).length, 1)
   })
 
-  test('keeps applied ids for a day, and for as long as the row exists', async () => {
+  test('retains applied ids for at least a day, and as long as the row exists', async () => {
     const { id } = await makeProject()
     const applied = async () => (await database.query('select from mail.control_applied')).length
     await database.query('delete from mail.control_applied')
@@ -275,10 +275,10 @@ describe('the outbox of control', () => {
       database.query(`update mail.control_applied set applied_at = applied_at - interval '25 hours'`)
     await age()
     await mailDb.transaction(purgeApplied)
-    assert.equal(await applied(), 1, 'its row is still there')
+    assert.equal(await applied(), 1, 'its row still exists')
     await relayToMail(deps)
     await mailDb.transaction(purgeApplied)
-    assert.equal(await applied(), 1, 'the second is of now')
+    assert.equal(await applied(), 1, 'the second is recent')
     await age()
     await mailDb.transaction(purgeApplied)
     assert.equal(await applied(), 0)

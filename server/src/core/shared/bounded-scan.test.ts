@@ -15,17 +15,20 @@ interface Scan {
   Plans?: Scan[]
 }
 
-/** How many rows the index of trigrams gives for a part that no name has: all of them, if it has no trigram. */
+/**
+ * The number of rows that the trigram index returns for a text that no name contains. If the text has no trigram, the index
+ * returns all rows.
+ */
 async function given(tx: ReadTx, q: string): Promise<number> {
   const { rows } = await sql<{ 'QUERY PLAN': [{ Plan: Scan }] }>`
     explain (analyze, format json) select from control.projects where lower(name) like ${containsPattern(q)}`.execute(
     tx,
   )
   const index = rows[0]?.['QUERY PLAN'][0].Plan.Plans?.[0]
-  return index?.['Actual Rows'] ?? assert.fail(`no index was asked for "${q}"`)
+  return index?.['Actual Rows'] ?? assert.fail(`no index was used for "${q}"`)
 }
 
-test('an index of trigrams is asked only for what has one', async () => {
+test('a trigram index is used only for texts with a trigram', async () => {
   await database.query(`
     insert into control.users (email, name) values ('owner@example.com', 'Olive');
     ${insertPlans()};

@@ -1,33 +1,33 @@
 /**
- * Bounded scans: lists with many combinable filters whose response time does not depend on the number of rows.
+ * Bounded scans, for lists with many combinable filters. The response time does not depend on the number of rows.
  *
- * No index serves every combination of filters, and PostgreSQL would read all rows when a combination matches none. So a
- * list scans a bounded number of rows, in its order, in an index. If the bound is reached before the page is full, the
- * list returns the position where it stopped, and the next page continues there: a page may be short or empty without
- * being the last. See docs/decisions/0009.
+ * No index covers every combination of filters, and PostgreSQL would read all rows if a combination matched none. A list
+ * therefore scans a bounded number of rows of an index, in index order. If the bound is reached before the page is full, the
+ * list returns the position where it stopped, and the next page continues there. A page can be short or empty without being
+ * the last. See docs/decisions/0009.
  */
 
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
 
 export interface ScanPosition {
-  /** The sort key; null if the list is sorted by id alone. */
+  /** The sort key; null if the list is sorted only by id. */
   key: string | number | null
   id: number
 }
 
 export interface ScanResult<Row> {
   rows: Row[]
-  /** The last position scanned: there may be more rows after it. Null at the end of the list. */
+  /** The last scanned position, or null if the list has no more rows. */
   next: ScanPosition | null
 }
 
-/** A list stops scanning after this time: far enough below the 100 ms that a page may take. */
+/** A list stops scanning after this time, well below the 100 ms limit for a page. */
 export const scanMs = 30
 
 /**
- * Continues where a first scan stopped, a bounded number of rows at a time, until the page is full, the list ends or the
- * deadline (of performance.now()) passes. On a slow or busy machine pages are shorter, not later.
+ * Continues where the first scan stopped, a bounded number of rows at a time, until the page is full, the list ends or the
+ * deadline (a performance.now() value) passes. On a slow or busy machine, pages are shorter, not slower.
  */
 export async function continueScan<Row>(
   first: ScanResult<Row>,
@@ -44,7 +44,10 @@ export async function continueScan<Row>(
   return { rows, next }
 }
 
-/** From up to one row more than fits, which shows that there is another page; `stop` is where the bound was reached. */
+/**
+ * `rows` has up to one extra row, which shows that there is another page. `stop` is the position where the scan reached its
+ * bound.
+ */
 export function scanResultOf<Row>(
   rows: Row[],
   limit: number,
@@ -57,25 +60,25 @@ export function scanResultOf<Row>(
 }
 
 export interface BoundedScan {
-  /** Besides `passes`, which is added here. */
+  /** Must not select `passes`, which is added here. */
   columns: RawBuilder<unknown>
   from: RawBuilder<unknown>
-  /** Joined one to one, for `passes` only. */
+  /** One-to-one joins that are used only by `passes`. */
   joins?: RawBuilder<unknown>
-  /** One range of one index. */
+  /** A range of one index. */
   within: RawBuilder<boolean>
   order: RawBuilder<unknown>
   /** The remaining filters. */
   passes: RawBuilder<boolean>
-  /** How many rows are scanned. */
+  /** The maximum number of scanned rows. */
   bound: number
   limit: number
 }
 
 /**
- * Two parts of a WITH: `found`, up to one row more than fits, and `stop`, the last row scanned if the bound was reached
- * before that. One statement, so that both see the same rows. Counting up to the bound costs a tenth of a scan, and
- * happens only if the page is not full; a row_number() per row made the scan four times slower.
+ * Two common table expressions: `found`, the rows of the page and up to one extra row, and `stop`, the last scanned row if
+ * the bound was reached first. Both are in one statement, so they see the same rows. Counting up to the bound costs a tenth
+ * of a scan and happens only if the page is not full. Computing row_number() for each row made the scan four times slower.
  */
 export const boundedScan = (scan: BoundedScan): RawBuilder<unknown> => {
   const { columns, from, joins = sql``, within, order, passes, bound, limit } = scan
@@ -94,37 +97,37 @@ export const boundedScan = (scan: BoundedScan): RawBuilder<unknown> => {
 export const allOf = (conditions: RawBuilder<boolean>[]): RawBuilder<boolean> =>
   conditions.length === 0 ? sql<boolean>`true` : sql<boolean>`(${sql.join(conditions, sql` and `)})`
 
-/** A LIKE pattern for text in lower case that contains `q`, with every character taken escapeLike. */
+/** A LIKE pattern for lower-case text that contains `q`. Wildcards in `q` are escaped. */
 export const containsPattern = (q: string): RawBuilder<string> =>
   sql<string>`lower(${`%${escapeLike(q)}%`}::text)`
 
-/** A LIKE pattern for text in lower case that starts with `q`. */
+/** A LIKE pattern for lower-case text that starts with `q`. */
 export const prefixPattern = (q: string): RawBuilder<string> =>
   sql<string>`lower(${`${escapeLike(q)}%`}::text)`
 
 const escapeLike = (q: string): string => q.replace(/[\\%_]/g, '\\$&')
 
 /**
- * Whether a trigram index can find it. pg_trgm indexes letters and digits, with a blank at the edges of a word: three in a
- * row, two at the end of a word or one at its start. For anything else it reads the whole index, and no timeout stops it:
- * `---` among 1,000,000 names took two seconds.
+ * Whether a trigram index can find the text. pg_trgm indexes letters and digits, with a blank at the edges of a word, so the
+ * text needs three consecutive characters, two at the end of a word or one at its start. For other texts PostgreSQL reads
+ * the whole index, and no timeout stops it: searching 1,000,000 names for `---` took two seconds.
  */
 export const hasTrigram = (q: string | undefined): q is string =>
   q !== undefined && /[\p{L}\d]{2}.|[^\p{L}\d][\p{L}\d]/su.test(q)
 
-// An index search for a part of a name takes as long as there are names with each three letters of it, and nothing
-// but time bounds it. In 25 ms some thousands of 1,000,000 are found on two shared cores.
+// The duration of a trigram search depends on the number of names that contain each trigram, so it is bounded only by a
+// timeout. On two shared cores, 25 ms is enough to find a few thousand of 1,000,000 names.
 export const searchMs = 25
 
 /**
- * For the rest of the transaction. A scan after the first one stops at its bound or at the end of an index range;
- * PostgreSQL's estimates might rather choose to read a whole table and sort it.
+ * Applies to the rest of the transaction. Scans stop at their bound or at the end of an index range, but PostgreSQL's
+ * estimates could favor reading and sorting a whole table.
  */
 export async function disableSeqScan(tx: ReadTx): Promise<void> {
   await sql.raw('set local enable_seqscan = off').execute(tx)
 }
 
-/** What `work` found by a trigram index; undefined if it took too long, and the list continues row by row. */
+/** The result of a trigram search, or undefined if it took too long. The list then continues row by row. */
 export async function withScanTimeout<T>(
   tx: ReadTx,
   ms: number,

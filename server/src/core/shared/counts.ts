@@ -1,6 +1,6 @@
-/** Counting stops there: larger numbers need not be exact. */
+/** Counts stop here. Larger numbers need not be exact. */
 export const countCap = 10_000
 
-/** Undefined: the count could not be read. */
+/** Undefined if the count could not be read. */
 export const countText = (count: number | undefined): string =>
   count === undefined ? 'unknown at the moment' : count > countCap ? `more than ${countCap}` : String(count)

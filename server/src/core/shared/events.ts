@@ -1,6 +1,6 @@
 import { PosternError } from '../../platform/errors.ts'
 
-/** Every event type that an endpoint can subscribe to. Names are noun first, and never change their meaning. */
+/** Every event type that an endpoint can subscribe to. Names start with the noun, and their meaning never changes. */
 export const eventTypes = [
   'message.accepted',
   'message.sent',
@@ -20,7 +20,7 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number]
 
-/** In the order of the catalogue, without duplicates, so that the same selection is always the same list. */
+/** In catalogue order and without duplicates, so that equal selections produce equal lists. */
 export function chosenEvents(names: readonly string[]): EventType[] {
   const unknown = names.find((name) => !eventTypes.some((type) => type === name))
   if (unknown !== undefined) {

@@ -14,8 +14,8 @@ const encoded = (text: string) => Buffer.from(text).toString('base64url')
 const decoded = (cursor: string) => Buffer.from(cursor, 'base64url').toString()
 const invalid = { code: 'invalid_parameter' }
 
-describe('a cursor of a sorted list', () => {
-  test('brings back the place it was made of', () => {
+describe('the cursor of a sorted list', () => {
+  test('decodes to its position', () => {
     for (const [id, key, sort] of [
       [7, null, '-id'],
       [0, null, 'id'],
@@ -30,14 +30,14 @@ describe('a cursor of a sorted list', () => {
     }
   })
 
-  test('is in the usual order that of any list', () => {
+  test('has the common format in the default order', () => {
     const cursor = cursorAt(7, null, '-id')
     assert.equal(decoded(cursor), 'after:7')
     assert.deepEqual(pageOf({ cursor }), { limit: 50, lastId: 7 })
     assert.deepEqual(sortedPageOf({ cursor }, sorts).after, { id: 7, key: null })
   })
 
-  test('is refused under another order, which is named', () => {
+  test('is rejected with a different sort order, and the error names the order of the cursor', () => {
     for (const [made, asked] of [
       ['name', 'score'],
       ['name', undefined],
@@ -55,7 +55,7 @@ describe('a cursor of a sorted list', () => {
     assert.throws(() => pageOf({ cursor: cursorAt(7, 'x', 'name') }), invalid)
   })
 
-  test('is refused when no list gave it out', () => {
+  test('is rejected if no list issued it', () => {
     for (const [text, sort] of [
       ['after:7:-id:', '-id'],
       ['after:7:-id', '-id'],

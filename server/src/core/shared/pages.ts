@@ -1,7 +1,7 @@
 /**
  * Lists: `limit` and an opaque `cursor` in, `{data, next_cursor}` out. Keyset pagination: the cursor is the position of the
- * last row returned, so that every page costs the same. It is `after:<id>`, or `after:<id>:<sort>:<key>` in a list with
- * another than its default order, the key being that row's sort key.
+ * last row returned, so every page costs the same. The cursor encodes `after:<id>`, or `after:<id>:<sort>:<key>` with the
+ * row's sort key if the list is not in its default order.
  */
 
 import Type, { type TSchema } from 'typebox'
@@ -10,7 +10,9 @@ import type { ScanPosition, ScanResult } from './bounded-scan.ts'
 
 export const PageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default: 50.' })),
-  cursor: Type.Optional(Type.String({ maxLength: 200, description: '`next_cursor` of the previous page.' })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 200, description: '`next_cursor` from the previous page.' }),
+  ),
 }
 
 const next = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -20,7 +22,7 @@ const listWith = <Item extends TSchema, Next extends TSchema>(item: Item, next_c
 
 export const listOf = <Item extends TSchema>(item: Item) => listWith(item, next('Null on the last page.'))
 
-/** Of a list that scans a bounded number of rows for a page. */
+/** For a list that scans a bounded number of rows per page. */
 export const searchOf = <Item extends TSchema>(item: Item) =>
   listWith(
     item,
@@ -33,7 +35,7 @@ const defaultLimit = 50
 
 interface Page {
   limit: number
-  /** Of the last row of the previous page; undefined on the first. */
+  /** The id of the last row of the previous page. Undefined on the first page. */
   lastId: number | undefined
 }
 
@@ -44,7 +46,7 @@ export function pageOf({ limit = defaultLimit, cursor }: { limit?: number; curso
   return { limit, lastId: id }
 }
 
-/** Fetches one row more than fits, to know whether there is another page. */
+/** Fetches one extra row to detect another page. */
 export async function listed<Row extends { id: number }, Item>(
   { limit }: Page,
   fetch: (limit: number) => Promise<Row[]>,
@@ -61,7 +63,7 @@ export interface Range {
   beforeId: number
 }
 
-/** A list by id, newest first; `fetch` returns rows before an id. */
+/** A list sorted by id, newest first. `fetch` returns rows before an id. */
 export function newestFirst<Row extends { id: number }, Item>(
   query: { limit?: number; cursor?: string },
   fetch: (range: Range) => Promise<Row[]>,
@@ -72,7 +74,10 @@ export function newestFirst<Row extends { id: number }, Item>(
   return listed(page, (limit) => fetch({ limit, beforeId }), view)
 }
 
-/** The orders of a list, the default one first, which must be by id; and how to parse the key in a cursor, if any. */
+/**
+ * The sort orders of a list, each with a parser for the key in a cursor, if any. The first order is the default and must
+ * sort by id.
+ */
 export type Sorts<Sort extends string> = Record<Sort, ReadKey | null>
 type ReadKey = (text: string) => ScanPosition['key'] | undefined
 
@@ -87,9 +92,10 @@ export const sortedPageQuery = <Sort extends string>(sorts: Sorts<Sort>, descrip
   limit: PageQuery.limit,
   cursor: Type.Optional(
     Type.String({
-      // A name of a hundred characters, of up to four bytes each.
+      // A name has up to a hundred characters of up to four bytes.
       maxLength: 1000,
-      description: '`next_cursor` of the previous page, which must have the same `sort`.',
+      description:
+        '`next_cursor` from the previous page, which must have been requested with the same `sort`.',
     }),
   ),
   sort: Type.Optional(Type.Enum(Object.keys(sorts) as Sort[], { type: 'string', description })),
@@ -124,7 +130,7 @@ export function sortedPageOf<Sort extends string>(
   return { limit, sort: wanted, after: { id: parts.id, key } }
 }
 
-/** The result of a scan as a page; `sort` if it is not the list's default. */
+/** Converts the result of a scan to a page. `sort` is set only if it is not the list's default. */
 export const scanPage = <Row, Item>(
   { rows, next }: ScanResult<Row>,
   view: (row: Row) => Item,
@@ -156,14 +162,14 @@ function cursorParts(cursor: string): CursorParts {
   const text = Buffer.from(cursor, 'base64url').toString()
   const [, digits = '', sort, key] = /^after:(0|[1-9]\d{0,15})(?::(-?[a-z_]+):(.*))?$/s.exec(text) ?? []
   const id = Number(digits)
-  // base64url decoding is lenient; a cursor of ours has one encoding.
+  // base64url decoding is lenient, but a valid cursor has only one encoding.
   if (digits === '' || !Number.isSafeInteger(id) || Buffer.from(text).toString('base64url') !== cursor) {
     throw invalidCursor()
   }
   return { id, sort, key }
 }
 
-/** Of a list sorted by a text key: a UUID, an address. */
+/** For a list sorted by a text key, such as a UUID or an address. */
 export function namedPageOf(
   { limit = defaultLimit, cursor }: { limit?: number; cursor?: string },
   form: RegExp,
@@ -181,4 +187,4 @@ export const namedPage = <Item>(data: Item[], next: string | null) => ({
 })
 
 const invalidCursor = (): PosternError =>
-  new PosternError('invalid_parameter', '"cursor" is not a cursor of this list.')
+  new PosternError('invalid_parameter', '"cursor" is not a cursor for this list.')

@@ -13,13 +13,13 @@ const refused = (text: string): string => {
   return assert.fail(`${JSON.stringify(text)} was accepted`)
 }
 
-test('a name is trimmed and may hold any letters', () => {
+test('a name is trimmed and can contain any letters', () => {
   assert.equal(plainName('  Bills & reminders\n', 'title'), 'Bills & reminders')
   assert.equal(plainName('Ünïcödé 📮', 'title'), 'Ünïcödé 📮')
   assert.equal(plainName('📮'.repeat(100), 'title').length, 200, 'a character is a code point')
 })
 
-test('a name that is empty, too long or more than one line is refused with the field and what to do', () => {
+test('a name that is empty, too long or has several lines is rejected, and the error names the field and a remedy', () => {
   for (const empty of ['', ' ', '\t\n', '\u{feff}', '\u{200b}', '\u{2060}', '\u{ad}'])
     assert.match(refused(empty), /^"title" is empty/)
   assert.match(refused('x'.repeat(101)), /^"title" is longer than 100 characters/)
@@ -30,7 +30,7 @@ test('a name that is empty, too long or more than one line is refused with the f
   assert.match(refused('a\u{d800}'), /^"title" contains an unpaired surrogate/)
 })
 
-test('a reason may be five times as long as a name', () => {
+test('a reason can be five times as long as a name', () => {
   assert.equal(plainReason(` ${'x'.repeat(500)} `).length, 500)
   assert.throws(() => plainReason('x'.repeat(501)), /"reason" is longer than 500 characters/)
 })

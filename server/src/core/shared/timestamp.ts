@@ -2,7 +2,7 @@ import { PosternError } from '../../platform/errors.ts'
 
 const rfc3339 = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/i
 
-/** A time that a caller writes. JavaScript would take the 30th of February for the 2nd of March, and knows no leap second. */
+/** Parses a caller's timestamp strictly. JavaScript reads February 30 as March 2 and does not support leap seconds. */
 export function timestampOf(text: string, field: string): Date {
   const [, day = '', time = ''] = rfc3339.exec(text) ?? []
   const [moment, asWritten] = [new Date(text), new Date(`${day}T${time}Z`)]

@@ -18,7 +18,7 @@ interface Entry {
 }
 
 describe('activity.list', () => {
-  test('shows owners and admins who changed what, newest first and in pages', async () => {
+  test('shows owners and admins the changes with their actors, newest first, in pages', async () => {
     const { owner, project } = await ownProject({ name: 'Name 0' })
     const manager = await member(project.id, 'admin')
     const path = `/projects/${project.id}`
@@ -43,7 +43,7 @@ describe('activity.list', () => {
     assert.ok(newest?.actor.ip)
   })
 
-  test('is for nobody else: not for developers, viewers, keys or another project', async () => {
+  test('rejects developers, viewers, API keys and other projects', async () => {
     const { project } = await ownProject()
     const { owner: other } = await ownProject()
     const path = `/projects/${project.id}/activity`
@@ -55,7 +55,7 @@ describe('activity.list', () => {
     assertProblem(await other.get(path), 404, 'not_found')
   })
 
-  test('shows the address of an invited person, which the chain itself does not have', async () => {
+  test('shows the address of an invited person, which is stored outside the chain', async () => {
     const { owner, project } = await ownProject()
     const email = 'grace.hopper@example.org'
     await owner.post(`/projects/${project.id}/members`, { email, role: 'viewer' })

@@ -8,7 +8,7 @@ export const listActivityQuery = customerQuery({
   path: '/projects/:project_id/activity',
   summary: "List the project's activity",
   description:
-    'What members and API keys have changed in the project, newest first: who, when, from where, and the changed fields before and after, without secrets. Sending mail is not in it. What an administrator changes is in the audit and not here. Rows form a hash chain. They are kept for a year unless the operator has set another time, at most the newest 50,000.',
+    'Returns the changes made by members and API keys, newest first: actor, time, client address, and the changed fields before and after, without secrets. Sending mail is not recorded here. Changes made by administrators are recorded in the audit log instead. Entries form a hash chain. They are kept for one year unless the operator configures a different retention period, and only the newest 50,000 are kept.',
   params: NoParams,
   query: PageQuery,
   answer: listOf(Activity),

@@ -18,8 +18,8 @@ const developer = await member(project.id, 'developer')
 const path = `/projects/${project.id}/api-keys`
 const wanted = { mode: 'live', ...apiKeyConfiguration, allowed_ips: [], scopes: ['domains:read'] }
 
-describe('api-keys by a customer', () => {
-  test('a developer makes one, and its secret opens what its scopes say', async () => {
+describe('API keys managed by a customer', () => {
+  test('a developer can create a key, and its scopes limit what its secret can access', async () => {
     const answer = await developer.post(path, wanted)
     assert.equal(answer.status, 201, answer.text)
     const { resource, secret } = answer.body
@@ -30,7 +30,7 @@ describe('api-keys by a customer', () => {
     assert.deepEqual((await admin.get(`${path}/${resource.id}`)).body.prefix, resource.prefix)
   })
 
-  test('an edit, a rotation and a deletion count from the next request on', async () => {
+  test('an edit, a rotation and a deletion apply to the next request', async () => {
     const { resource, secret } = (await developer.post(path, wanted)).body
     const item = `${path}/${resource.id}`
     const domains = `/projects/${project.id}/domains`
@@ -50,7 +50,7 @@ describe('api-keys by a customer', () => {
     assertProblem(await after.get(domains), 401, 'unauthenticated')
   })
 
-  test('no key manages keys or members, nor the project', async () => {
+  test('no API key can manage keys, members or the project', async () => {
     const key = await keyOf(project.id, [...apiKeyScopes])
     for (const [method, at] of [
       ['GET', path],
@@ -64,7 +64,7 @@ describe('api-keys by a customer', () => {
     }
   })
 
-  test('a key that ended while the lock was waited for does nothing', async () => {
+  test('a key that was revoked while the request waited for the lock is rejected', async () => {
     const key = await keyOf(project.id, ['domains:write'])
     const create = () =>
       key.post(`/projects/${project.id}/domains`, { name: 'late.example.com', mta_provider: 'ses' })
@@ -80,7 +80,7 @@ describe('api-keys by a customer', () => {
     assert.deepEqual((await developer.get(`/projects/${project.id}/domains`)).body.data, [])
   })
 
-  test('the use of a key is noted, once in a minute and after the answer', async () => {
+  test('the last use of a key is recorded asynchronously, at most once per minute', async () => {
     const { resource, secret } = await make.makeApiKey(project.id, { ...wanted, allowed_ips: [] } as never)
     const program = new Client(api.url, secret, '/v1')
     const usedAt = async () => (await developer.get(`${path}/${resource.id}`)).body.last_used_at

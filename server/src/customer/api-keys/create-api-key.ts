@@ -16,7 +16,7 @@ export const createApiKeyOperation = customerOperation({
   path: '/projects/:project_id/api-keys',
   summary: 'Create an API key',
   description:
-    'Creates a credential for programs. The secret is returned only in this response; the service stores its SHA-256 and the readable `prefix`. Only `name` is required. By default `mode` is `live`, `scopes` is `messages:send` alone, `domain_id` and `expires_at` are null, `allowed_ips` is empty and `is_active` is true. `mode` never changes. No scope covers members or API keys. Refused with `limit_exceeded` beyond `max_api_keys` (`usage.show`).',
+    'Creates a credential for an application. The secret is returned only in this response; the service stores its SHA-256 hash and the readable `prefix`. Only `name` is required. By default, `mode` is `live`, `scopes` contains only `messages:send`, `domain_id` and `expires_at` are null, `allowed_ips` is empty and `is_active` is true. `mode` cannot be changed later. No scope grants access to members or API keys. Returns `limit_exceeded` if `max_api_keys` (see `usage.show`) would be exceeded.',
   params: NoParams,
   body: NewApiKeyFields,
   refusals: ['limit_exceeded'],

@@ -6,9 +6,9 @@ export const deleteApiKeyOperation = customerOperation({
   id: 'api-keys.delete',
   kind: 'delete',
   path: '/projects/:project_id/api-keys/:id',
-  summary: 'Remove an API key',
+  summary: 'Delete an API key',
   description:
-    'Deletes an API key for good: its secret opens nothing from the commit on. Mail that was accepted with it is still sent.',
+    'Deletes an API key permanently. Its secret stops working immediately. Messages accepted with the key are still sent.',
   params: ItemParams,
   body: {},
   example: {},

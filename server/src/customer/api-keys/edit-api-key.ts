@@ -9,7 +9,7 @@ export const editApiKeyOperation = customerOperation({
   path: '/projects/:project_id/api-keys/:id',
   summary: 'Edit an API key',
   description:
-    'Replaces the complete editable configuration; the secret and its mode stay. `name`, `scopes`, `domain_id`, `allowed_ips`, `expires_at` and `is_active` are all given, with null for what does not apply; a body that lacks one is refused with `incomplete_configuration`. A key bound to a domain that awaits verification sends nothing.',
+    'Replaces the complete configuration; the secret and the mode do not change. `name`, `scopes`, `domain_id`, `allowed_ips`, `expires_at` and `is_active` are all required; send null for those that do not apply. If one is missing, the request is rejected with `incomplete_configuration`. A key bound to an unverified domain cannot send.',
   params: ItemParams,
   body: ApiKeyFields,
   isCompleteConfiguration: true,

@@ -8,7 +8,7 @@ export const listApiKeysQuery = customerQuery({
   id: 'api-keys.list',
   path: '/projects/:project_id/api-keys',
   summary: 'List API keys',
-  description: 'API keys, newest first, without their secrets.',
+  description: 'Returns the API keys, newest first, without their secrets.',
   params: NoParams,
   query: PageQuery,
   answer: listOf(ApiKey),

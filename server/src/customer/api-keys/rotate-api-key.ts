@@ -7,9 +7,9 @@ export const rotateApiKeyOperation = customerOperation({
   id: 'api-keys.rotate',
   kind: 'rotate',
   path: '/projects/:project_id/api-keys/:id/rotate',
-  summary: 'Rotate the secret of an API key',
+  summary: "Rotate an API key's secret",
   description:
-    'Makes a new secret of the same mode and tells it this once. The previous one opens nothing from the commit on. The configuration stays.',
+    'Generates a new secret with the same mode and returns it only in this response. The previous secret stops working immediately. The configuration does not change.',
   params: ItemParams,
   body: {},
   example: {},

@@ -7,7 +7,7 @@ export const showApiKey = customerQuery({
   id: 'api-keys.show',
   path: '/projects/:project_id/api-keys/:id',
   summary: 'Show an API key',
-  description: 'One API key. Its secret is never shown, only its readable beginning.',
+  description: 'Returns one API key with its readable `prefix`. The secret is never shown.',
   params: ItemParams,
   query: {},
   answer: ApiKey,

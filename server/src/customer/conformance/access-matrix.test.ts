@@ -10,9 +10,9 @@ import {
   neverExisted,
   neverSent,
   pathOf,
-  successOf,
   withoutId,
 } from '../../testing/expectations/customer-calls.ts'
+import { expectedCustomerOperations } from '../../testing/expectations/customer-operations.ts'
 import { type CustomerActor, customerActors, named } from '../../testing/fixtures/customer-actors.ts'
 import { customers } from '../../testing/fixtures/customers.ts'
 import { makeForgedTokenContext } from '../../testing/fixtures/forged-token-context.ts'
@@ -29,8 +29,8 @@ import { customerOperations } from '../routes.ts'
 import { neededScopes } from '../scopes.ts'
 
 /**
- * Who may call what on the customers' side: every route that the running API has, by everybody who might knock, about
- * everything that they might ask for, as the tables of roles and scopes say.
+ * Access to the customer plane: every route of the running API, called by every kind of caller with every kind of path
+ * parameter, compared with testing/expectations/customer-operations.ts.
  */
 const issuers = { external: await startIssuer(), stranger: await startIssuer() }
 const database = await testDatabase()
@@ -45,8 +45,8 @@ const { make, admin } = people
 const plan = await make.makePlan()
 const { project } = await people.ownProject({ plan_id: plan.id })
 const { project: otherProject } = await people.ownProject({ plan_id: plan.id })
-const scene = await makeForgedTokenContext(api, database, await api.makeAdmin(), issuers)
-const cast = await customerActors({ people, database, context: scene, project, otherProject })
+const forgedTokens = await makeForgedTokenContext(api, database, await api.makeAdmin(), issuers)
+const actors = await customerActors({ people, database, context: forgedTokens, project, otherProject })
 await make.allowServiceMta(project.id)
 await make.allowServiceMta(otherProject.id)
 
@@ -83,7 +83,7 @@ const world = {
   },
 }
 
-/** A token that is good, for whoever gets so far. */
+/** Creates an invitation and returns its valid token. */
 async function startInvitation(): Promise<string> {
   const { id } = await make.makeMember(otherProject.id)
   const token = `inv_${'A'.repeat(43)}`
@@ -94,7 +94,7 @@ async function startInvitation(): Promise<string> {
   return token
 }
 
-/** Again after each act that takes it back. */
+/** Called again after each request that deletes the suppression. */
 async function suppress(): Promise<void> {
   await database.query(
     `insert into mail.suppressions (project_id, address, reason)
@@ -118,9 +118,9 @@ const calls: CustomerCall[] = []
 for (const route of customerRoutes) calls.push(...(await customerCallsOf(route, world)))
 
 const isRead = ({ method }: Sent) => method === 'GET'
-/** Whether it would be done, and so must have a thing of its own and its own place among the others. */
-const isAct = (knocker: CustomerActor, call: CustomerCall) =>
-  !isRead(call) && expectedOf(knocker, call).error === null
+/** Whether the request succeeds and changes something. Such requests need their own resource and run one by one. */
+const isAct = (actor: CustomerActor, call: CustomerCall) =>
+  !isRead(call) && expectedOf(actor, call).error === null
 
 const sendAs = ({ headers }: CustomerActor, requests: readonly Sent[]): Promise<Received[]> =>
   exchange(
@@ -131,7 +131,7 @@ const sendAs = ({ headers }: CustomerActor, requests: readonly Sent[]): Promise<
 let combinations = 0
 
 function faultsOf(
-  knocker: CustomerActor,
+  actor: CustomerActor,
   sent: readonly CustomerCall[],
   answers: readonly Received[],
 ): string[] {
@@ -139,24 +139,25 @@ function faultsOf(
   return sent
     .flatMap((call, index) => {
       const answer = answers[index] ?? assert.fail()
-      const { status, error } = expectedOf(knocker, call)
+      const { status, error } = expectedOf(actor, call)
       const isRight = answer.status === status && (error === null || JSON.parse(answer.text).error === error)
       return isRight ? [] : [`${call.about}: ${answer.status} ${answer.text}, not ${status} ${error}`]
     })
     .slice(0, 10)
 }
 
-/** The use of keys is noted after an answer; that is no act of theirs. */
+/** The last use of a key is recorded asynchronously after every response. */
 const allRows = await watchRows(database, { except: ['control.api_key_stats', 'control.denials'] })
 
-describe('the tables', () => {
-  test('speak of every operation that there is, and of no other', () => {
+describe('the access tables', () => {
+  test('list exactly the existing operations', () => {
     const ids = customerOperations.map(({ id }) => id)
     assert.deepEqual(Object.keys(allowedRoles).toSorted(), ids.toSorted())
     assert.deepEqual(Object.keys(neededScopes).toSorted(), ids.toSorted())
+    assert.deepEqual(Object.keys(expectedCustomerOperations).toSorted(), ids.toSorted())
   })
 
-  test('leave members and keys to people', () => {
+  test('allow no API key to manage projects, members, keys or invitations', () => {
     const scoped = Object.entries(neededScopes).filter(([id]) =>
       /^(projects|members|api-keys|invitations)\./.test(id),
     )
@@ -164,62 +165,58 @@ describe('the tables', () => {
   })
 })
 
-describe('everybody who knocks is answered as the tables say', () => {
-  for (const knocker of cast) {
-    test(knocker.who, async () => {
-      const questions = calls.filter((call) => !isAct(knocker, call))
+describe('every caller gets the expected response', () => {
+  for (const actor of actors) {
+    test(actor.who, async () => {
+      const questions = calls.filter((call) => !isAct(actor, call))
       const asked = sampleOf(questions, 8, ({ route }) => `${route.method} ${route.url}`)
-      assert.deepEqual(faultsOf(knocker, asked, await sendAs(knocker, asked)), [])
-      await allRows.assertUntouched('asking has changed something')
+      assert.deepEqual(faultsOf(actor, asked, await sendAs(actor, asked)), [])
+      await allRows.assertUntouched('a refused request or a read changed something')
     })
   }
 })
 
-describe('whoever may change something can', () => {
-  const actors = cast.filter(({ role, scopes, isForeign }) => (role || scopes) && !isForeign)
-  for (const knocker of actors) {
-    const acts = customerRoutes.filter(({ operation, method, project, url }) => {
-      const call = {
-        route: { operation, method, project, url },
-        project: 'found',
-        item: 'found',
-      } as CustomerCall
-      // These are of a project or an invitation of their own, each with its own test.
+describe('an authorised caller can change resources', () => {
+  const authorised = actors.filter(({ role, scopes, isForeign }) => (role || scopes) && !isForeign)
+  for (const actor of authorised) {
+    const acts = customerRoutes.filter((route) => {
+      const { operation, method } = route
+      const call = { route, project: 'found', item: 'found' } as CustomerCall
+      // Each of these consumes its project or invitation and has a separate test.
       const isSingular = ['projects.delete', 'invitations.accept'].includes(operation.id)
-      return !isSingular && method !== 'GET' && expectedOf(knocker, call).error === null
+      return !isSingular && method !== 'GET' && expectedOf(actor, call).error === null
     })
     if (acts.length === 0) continue
-    test(`${knocker.who}: ${acts.length} acts`, async () => {
+    test(`${actor.who}: ${acts.length} mutations`, async () => {
       for (const route of acts) {
         const noun = itemNoun(route.url)
         const id = noun === undefined ? 0 : await world.makeOne[noun]?.(project.id)
         const path = pathOf(route.url, { project_id: project.id, id: id ?? 0, address: world.suppressed })
-        const [answer] = await sendAs(knocker, [{ method: route.method, path, ...bodyOf(route, world) }])
+        const [answer] = await sendAs(actor, [{ method: route.method, path, ...bodyOf(route, world) }])
         combinations++
         await suppress()
-        const isManager = knocker.role === 'owner' || knocker.role === 'admin'
-        // Everybody may leave; whoever is not a manager may remove nobody else.
-        const expected =
-          route.operation.id === 'members.delete' && !isManager ? 403 : successOf(route.operation)
+        const isManager = actor.role === 'owner' || actor.role === 'admin'
+        // Every member can leave; only managers can remove others.
+        const expected = route.operation.id === 'members.delete' && !isManager ? 403 : route.expected.status
         assert.equal(answer?.status, expected, `${route.operation.id}: ${answer?.text}`)
       }
     })
   }
 })
 
-describe("another's project", () => {
-  const strangers = ['a user without a project', 'a removed member', 'somebody invited who has not joined']
+describe("another customer's project", () => {
+  const strangers = ['a user without a project', 'a removed member', 'an invited user who has not accepted']
   const inPath = customerRoutes.filter(({ project }) => project === 'in path')
 
-  for (const who of [...strangers, 'an administrator who is no member', 'a key of another project']) {
-    test(`cannot be told from one that never was: ${who}`, async () => {
-      const knocker = named(cast, who)
+  for (const who of [...strangers, 'an administrator who is not a member', 'a key of another project']) {
+    test(`is indistinguishable from one that never existed: ${who}`, async () => {
+      const actor = named(actors, who)
       for (const route of inPath) {
         const noun = itemNoun(route.url)
         const id = noun === undefined ? 0 : ((await world.makeOne[noun]?.(project.id)) ?? 0)
         const ask = async (project_id: number, id: number | string) => {
           const path = pathOf(route.url, { project_id, id, address: world.suppressed })
-          const [answer] = await sendAs(knocker, [{ method: route.method, path, ...bodyOf(route, world) }])
+          const [answer] = await sendAs(actor, [{ method: route.method, path, ...bodyOf(route, world) }])
           return answer ?? assert.fail()
         }
         const [existing, never] = [await ask(project.id, id), await ask(neverExisted, id)]
@@ -237,9 +234,9 @@ describe("another's project", () => {
     })
   }
 
-  test('is to the byte what is left of one that was deleted', async () => {
+  test('is byte-identical to a deleted one', async () => {
     const { owner, project: shortLived } = await people.ownProject({ plan_id: plan.id })
-    const knocker = named(cast, 'a user without a project')
+    const actor = named(actors, 'a user without a project')
     const requests = inPath.map((route) => ({
       method: route.method,
       path: pathOf(route.url, {
@@ -249,26 +246,26 @@ describe("another's project", () => {
       }),
       ...bodyOf(route, world),
     }))
-    const before = await sendAs(knocker, requests)
+    const before = await sendAs(actor, requests)
     assert.equal((await owner.delete(`/projects/${shortLived.id}`)).status, 204)
-    assert.deepEqual(await sendAs(knocker, requests), before)
+    assert.deepEqual(await sendAs(actor, requests), before)
     combinations += 2 * requests.length
   })
 })
 
-describe("what another project has, under one's own", () => {
+describe("another project's resource, requested under the caller's project", () => {
   for (const route of customerRoutes.filter(({ url }) => itemNoun(url) !== undefined)) {
-    test(`cannot be told from what is gone or never was: ${route.method} ${route.url}`, async () => {
+    test(`is indistinguishable from a deleted or missing one: ${route.method} ${route.url}`, async () => {
       const noun = itemNoun(route.url) ?? ''
       const id = (await world.makeOne[noun]?.(otherProject.id)) ?? assert.fail()
-      // Members have another path than keys; who comes last sees it gone.
+      // Members do not use the path for API keys. The last caller also requests the deleted resource.
       const callers = route.project === 'of key' ? [] : ['the owner']
-      for (const [place, who] of ['a key of every scope', ...callers].entries()) {
+      for (const [place, who] of ['a key with every scope', ...callers].entries()) {
         const isLast = place === callers.length
-        const knocker = named(cast, who)
+        const actor = named(actors, who)
         const ask = async (id: number | string) => {
           const path = pathOf(route.url, { project_id: project.id, id })
-          const [answer] = await sendAs(knocker, [{ method: route.method, path, ...bodyOf(route, world) }])
+          const [answer] = await sendAs(actor, [{ method: route.method, path, ...bodyOf(route, world) }])
           combinations++
           return answer ?? assert.fail()
         }
@@ -289,9 +286,9 @@ describe("what another project has, under one's own", () => {
   }
 })
 
-test('every caller met every route', (t) => {
-  assert.ok(combinations > customerRoutes.length * (cast.length - 5))
+test('every caller called every route', (t) => {
+  assert.ok(combinations > customerRoutes.length * (actors.length - 5))
   t.diagnostic(
-    `${combinations} combinations: ${cast.length} callers, ${customerRoutes.length} routes, ${calls.length} requests`,
+    `${combinations} combinations: ${actors.length} callers, ${customerRoutes.length} routes, ${calls.length} requests`,
   )
 })

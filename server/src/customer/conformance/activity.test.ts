@@ -14,7 +14,7 @@ import type { CustomerOperation } from '../operation.ts'
 import { customerOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
-/** Every operation of customers that changes something leaves a row in the activity of its project, or does not happen. */
+/** Every change by a customer writes an activity row in the same transaction, or fails. */
 const database = await testDatabase()
 const first = await startApi(database)
 const plan = await fixtures(database, (await customers(first, database)).admin).makePlan({
@@ -32,7 +32,7 @@ interface Act {
   projectId: number
   path: string
   body?: object
-  /** What the row is about; null: it has no id. */
+  /** The resource recorded in the row. The id is null if the resource has no id. */
   resource: [type: string, id?: number | string | null]
 }
 
@@ -159,7 +159,7 @@ const writes = customerOperations.filter((operation) => methodOf(operation) !== 
 const unrecorded = writes.flatMap((operation) =>
   'leavesNoActivity' in operation && operation.leavesNoActivity !== undefined ? [operation.id] : [],
 )
-/** A complete configuration comes from the example, and what the act says of it. */
+/** The body is the operation's example, overridden by the fields in `body`. */
 const perform = (operation: CustomerOperation, { by, path, body }: Act): Promise<Answer> =>
   by.request(methodOf(operation), path, { ...('example' in operation ? exampleOf(operation) : {}), ...body })
 const exampleOf = ({ id, example }: CustomerOperation & { example: object }): object =>
@@ -173,8 +173,8 @@ const rowsOf = (requestId: string | null) =>
     [requestId],
   )
 
-describe('the activity of a project', () => {
-  test('is left out by sending alone', () => {
+describe("a project's activity", () => {
+  test('records every mutation except sending', () => {
     assert.deepEqual(unrecorded, ['messages.send', 'messages.send-batch'])
     const tried = Object.keys(acts)
     const expected = writes.map(({ id }) => id).filter((id) => !unrecorded.includes(id))
@@ -182,7 +182,7 @@ describe('the activity of a project', () => {
   })
 
   for (const operation of writes.filter(({ id }) => id in acts)) {
-    test(`has a row of ${operation.id}, by whom and about what, and without a secret`, async () => {
+    test(`records ${operation.id} with its actor and resource, without secrets`, async () => {
       const act = (await acts[operation.id]?.()) ?? assert.fail()
       const answer = await perform(operation, act)
       assert.ok(answer.status < 300, answer.text)
@@ -201,17 +201,18 @@ describe('the activity of a project', () => {
       assert.doesNotMatch(String(row['whole']), /@(?!")[\w.]+/, 'an address is in the chain')
     })
 
-    test(`of ${operation.id} is written with it or neither is`, async () => {
+    test(`is written atomically with ${operation.id}`, async () => {
       const act = (await acts[operation.id]?.()) ?? assert.fail()
       const before = await watchRows(database, { except: ['control.api_key_stats'] })
-      // What is done on the mail side leaves its row there, to be relayed.
-      const table = operation.shape === 'custom' ? 'mail.outbox' : 'control.project_activity'
+      // A change on the mail side writes its row to the outbox, which is relayed.
+      const isOnMailSide = 'runsIn' in operation && operation.runsIn === 'mail'
+      const table = isOnMailSide ? 'mail.outbox' : 'control.project_activity'
       await database.query(`create function public.refuse() returns trigger language plpgsql as
         $$ begin raise exception 'no activity can be written'; end $$;
         create trigger fault before insert on ${table} for each row execute function public.refuse()`)
       try {
         assertProblem(await perform(operation, act), 500, 'internal_error')
-        await before.assertUntouched(`${operation.id} was done without its row`)
+        await before.assertUntouched(`${operation.id} was committed without its row`)
       } finally {
         await database.query(`drop trigger fault on ${table}; drop function public.refuse()`)
       }
@@ -220,7 +221,7 @@ describe('the activity of a project', () => {
     })
   }
 
-  test('says which API key acted, and has nothing of an edit that changes nothing', async () => {
+  test('names the API key that acted, and records no edit that changes nothing', async () => {
     const { owner, project } = await ownProject({ plan_id: plan.id })
     const key = await keyOf(project.id, ['endpoints:write'])
     const { resource } = await make.makeEndpoint(project.id)
@@ -236,7 +237,7 @@ describe('the activity of a project', () => {
     assert.deepEqual([before.name, after.name], [name, 'Renamed'])
   })
 
-  test('has no row of an act that was refused, and one of a request that is repeated', async () => {
+  test('records no rejected request, and a repeated request once', async () => {
     const { owner, project } = await ownProject({ plan_id: plan.id })
     const path = `/projects/${project.id}`
     assert.equal((await owner.patch(path, { name: '' })).status, 422)
@@ -250,7 +251,7 @@ describe('the activity of a project', () => {
     )
   })
 
-  test('says who made a key, in the table as well', async () => {
+  test('names the creator of a key, as the table of API keys does', async () => {
     const { owner, project } = await ownProject({ plan_id: plan.id })
     const operation = customerOperations.find(({ id }) => id === 'api-keys.create')
     const example = operation && 'example' in operation ? operation.example : assert.fail()
@@ -267,7 +268,7 @@ describe('the activity of a project', () => {
     ])
   })
 
-  test('is whole after all of this', async () => {
+  test('has intact chains at the end', async () => {
     const { ok, first_bad, rows } = await verifyActivity(api.context.db.admin)
     assert.deepEqual([ok, first_bad], [true, null])
     assert.ok(rows > writes.length)

@@ -18,7 +18,7 @@ import type { OperationId } from '../roles.ts'
 import { customerOperations } from '../routes.ts'
 import { neededScopes } from '../scopes.ts'
 
-/** An API key that is bound to a domain: nothing of another domain of its project is there for it. */
+/** An API key that is bound to a domain cannot access its project's resources under other domains. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { make, ownProject, keyOf, admin } = await customers(api, database)
@@ -62,7 +62,7 @@ const idsOf = (answer: Answer) => {
 }
 const gone = (answer: Answer) => assertProblem(answer, 404, 'not_found')
 
-/** Every operation that keys may call and that is about a domain's things: with another domain's, and with its own. */
+/** Every operation on a domain's resources that API keys can call, with another domain and with the key's own. */
 const ofDomain: Partial<Record<OperationId, () => Promise<void>>> = {
   async 'domains.list'() {
     assert.deepEqual(idsOf(await bound.get(`${at}/domains`)), [own.id])
@@ -90,7 +90,7 @@ const ofDomain: Partial<Record<OperationId, () => Promise<void>>> = {
   },
   async 'domains.delete'() {
     gone(await bound.delete(`${at}/domains/${other.id}`))
-    // The key itself names it.
+    // The key itself refers to it.
     assertProblem(await bound.delete(`${at}/domains/${own.id}`), 409, 'in_use')
   },
   async 'routing.list'() {
@@ -168,7 +168,7 @@ const ofDomain: Partial<Record<OperationId, () => Promise<void>>> = {
   },
 }
 
-/** Every other operation that keys may call; a free key may. */
+/** Every other operation that API keys can call. A key that is not bound to a domain is allowed to call it. */
 const ofProject: Partial<Record<OperationId, (key: typeof free) => Promise<Answer>>> = {
   'domains.create': (key) =>
     key.post(`${at}/domains`, { name: `bound${++made}.example.org`, mta_provider: 'service' }),
@@ -190,12 +190,12 @@ const ofProject: Partial<Record<OperationId, (key: typeof free) => Promise<Answe
 }
 
 describe('the table of bindings', () => {
-  test('speaks of every operation that there is, and of no other', () => {
+  test('lists exactly the existing operations', () => {
     const ids = customerOperations.map(({ id }) => id)
     assert.deepEqual(Object.keys(domainBindings).toSorted(), ids.toSorted())
   })
 
-  test('is tried for each operation that keys may call', () => {
+  test('is tested for each operation that API keys can call', () => {
     const callable = Object.entries(neededScopes).flatMap(([id, scope]) =>
       scope === null ? [] : [[id, domainBindings[id as OperationId]].join()],
     )
@@ -209,11 +209,11 @@ describe('the table of bindings', () => {
 
 describe('an API key that is bound to a domain', () => {
   for (const [id, tryOut] of Object.entries(ofDomain)) {
-    test(`${id}: has what belongs to its domain, and nothing of another`, tryOut)
+    test(`${id}: is limited to the key's domain`, tryOut)
   }
 
   for (const [id, call] of Object.entries(ofProject)) {
-    test(`${id}: is refused, because it is about the whole project`, async () => {
+    test(`${id}: is rejected, because it concerns the whole project`, async () => {
       const refused = await call(bound)
       assertProblem(refused, 403, 'insufficient_scope')
       assert.match(refused.body.message, /bound to one domain/)
@@ -222,7 +222,7 @@ describe('an API key that is bound to a domain', () => {
     })
   }
 
-  test('is held to the domain that it is bound to now', async () => {
+  test('is limited to its current domain', async () => {
     const key = await keyOf(project.id, scopes)
     assert.equal((await key.get(`/messages/${theirs.message}`)).status, 200)
     const route = routeOn(other)
@@ -236,7 +236,7 @@ describe('an API key that is bound to a domain', () => {
     assertProblem(await create(), 422, 'validation_failed')
   })
 
-  test('lists mail by a bounded walk through an index', async () => {
+  test('lists messages with a bounded index scan', async () => {
     const plans = await planner(database)((tx) => listMessages(tx, project.id, { limit: 50 }, own.id))
     const scanned = plans.flatMap((plan) => plan.scanned)
     assert.deepEqual(
@@ -246,7 +246,7 @@ describe('an API key that is bound to a domain', () => {
   })
 })
 
-test("a transaction that is bound to a domain sees no row of another's, whatever is asked", async () => {
+test('a transaction that is bound to a domain reads no rows of other domains', async () => {
   const tables = ['domains', 'identities', 'dns_records', 'routes', 'dkim_keys']
   const counts = (boundTo: number | null) =>
     api.context.db.customer.forProject(project.id).read(async (tx) => {

@@ -14,7 +14,7 @@ import { boundedOtherwise, capsOfPosts } from '../caps.ts'
 import { customerOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
-/** Whatever a customer can create has a limit (docs/operations/limits.md). */
+/** Everything that a customer can create has a limit (docs/operations/limits.md). */
 const database = await testDatabase()
 const first = await startApi(database)
 const plan = await fixtures(database, await signedIn(first)).makePlan({ max_domains: 100, max_users: 100 })
@@ -38,7 +38,7 @@ const keyConfiguration = () => ({
   ...{ allowed_ips: [], expires_at: null, is_active: true },
 })
 
-/** Every table of ours, its partitions together, with how many rows it has. */
+/** The number of rows in every table. Partitions are added up. */
 async function rowCounts(): Promise<Map<string, number>> {
   const tables = await database.query<{ name: string }>(
     `select format('%I.%I', schemas.nspname, tables.relname) as name
@@ -62,11 +62,11 @@ async function rowCounts(): Promise<Map<string, number>> {
 describe('the table of caps', () => {
   const posts = customerOperations.filter((operation) => methodOf(operation) === 'POST').map(({ id }) => id)
 
-  test('lists every POST of customers, and nothing else', () => {
+  test('lists exactly the POST operations of the customer plane', () => {
     assert.deepEqual(Object.keys(capsOfPosts).toSorted(), posts.toSorted())
   })
 
-  test('is on the page about limits, with every cap and every table that is bounded otherwise', async () => {
+  test('is documented on the page about limits, including every cap and every table that is limited in another way', async () => {
     const page = await readFile(new URL('../../../../docs/operations/limits.md', import.meta.url), 'utf8')
     for (const [name, { setting, default: value }] of Object.entries(capTable)) {
       assert.match(
@@ -79,21 +79,21 @@ describe('the table of caps', () => {
   })
 })
 
-/** Made before what is counted: one for each try. */
+/** Created before the counted requests, one for each attempt. */
 const threeProjects = async () => [
   await ownProject({ plan_id: plan.id }),
   await ownProject({ plan_id: plan.id }),
   await ownProject({ plan_id: plan.id }),
 ]
 
-/** A member of the project who may invite. */
+/** A member of the project who can invite others. */
 async function manager(projectId: number) {
   const person = await stranger()
   await make.makeMember(projectId, { email: person.user.email, role: 'admin' })
   return person
 }
 
-/** Once the answer is there: what is no longer pending has been sent all the same. */
+/** Withdraws the invitation after the response. It still counts as sent. */
 async function withdrawn(path: string, answer: Answer | undefined): Promise<Answer> {
   assert.ok(answer)
   if (answer.status === 201) await admin.delete(`${path}/${answer.body.id}`, { reason })
@@ -101,9 +101,9 @@ async function withdrawn(path: string, answer: Answer | undefined): Promise<Answ
 }
 
 interface Capped {
-  /** One more of it. */
+  /** Creates another resource. */
   create(): Promise<Answer>
-  /** The same by an administrator. */
+  /** The same request by an administrator. */
   byAdmin?(body: object): Promise<Answer>
   operation: string
 }
@@ -214,7 +214,7 @@ const cases: Partial<Record<CapName, () => Promise<Capped>>> = {
     return {
       operation: 'domains.rotate',
       async create() {
-        // The other cap on keys is not the subject.
+        // The other cap on keys is not tested here.
         await database.query('update control.dkim_usage set keys_made = 0 where project_id = $1', [
           project.id,
         ])
@@ -236,12 +236,12 @@ const cases: Partial<Record<CapName, () => Promise<Capped>>> = {
 }
 
 describe('a cap', () => {
-  test('has a test, each of them', () => {
+  test('is tested for every name', () => {
     assert.deepEqual(Object.keys(cases).toSorted(), Object.keys(capTable).toSorted())
   })
 
   for (const [name, prepare] of Object.entries(cases)) {
-    test(`${name}: one more is refused, and leaves nothing behind`, async () => {
+    test(`${name}: a request that would exceed it is rejected and stores nothing`, async () => {
       const { create, byAdmin, operation } = await prepare()
       for (let no = 0; no < most; no++) {
         const answer = await create()
@@ -268,7 +268,7 @@ describe('a cap', () => {
     })
   }
 
-  test('holds for many requests at once', async () => {
+  test('holds for concurrent requests', async () => {
     const { create } = (await cases.max_endpoints?.()) ?? assert.fail()
     const answers = await Promise.all(Array.from({ length: 10 }, create))
     assert.equal(answers.filter(({ status }) => status === 201).length, most)
@@ -280,7 +280,7 @@ describe('a cap', () => {
     assert.equal(projects.filter(({ status }) => status === 201).length, most)
   })
 
-  test('is shown by usage.show: used of allowed', async () => {
+  test('is returned by usage.show with the used and allowed numbers', async () => {
     const { owner, project } = await ownProject({ plan_id: plan.id })
     await owner.post(`/projects/${project.id}/endpoints`, endpointConfiguration)
     const usage = (await owner.get(`/projects/${project.id}/usage`)).body
@@ -352,7 +352,7 @@ describe('a POST that creates nothing', () => {
     },
   }
 
-  test('is tried, each of them', () => {
+  test('is tested for every operation', () => {
     const named = Object.entries(capsOfPosts).flatMap(([id, creates]) =>
       creates === 'creates nothing' ? [id] : [],
     )
@@ -360,7 +360,7 @@ describe('a POST that creates nothing', () => {
   })
 
   for (const [id, prepare] of Object.entries(idle)) {
-    test(`${id} leaves no row more than before`, async () => {
+    test(`${id} adds no row`, async () => {
       const act = await prepare()
       const before = await rowCounts()
       const answer = await act()

@@ -18,7 +18,7 @@ import { authenticateRequests } from '../authenticate-request.ts'
 import { type CustomerDeps, customerQuery, customOperation } from '../operation.ts'
 import { registerOperations } from '../register.ts'
 
-/** An operation that only wants the door, reached by members in their project and by keys without naming theirs. */
+/** An operation that only uses authentication, with a path for members and one for API keys. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { ownProject, member, stranger, keyOf } = await customers(api, database)
@@ -95,8 +95,8 @@ async function startPlane(): Promise<string> {
 const here = ({ headers }: Client) => new Client(url, headers.authorization.slice('Bearer '.length), '/v1')
 const mail = { subject: 'Hello' }
 
-describe('an operation that brings its own handling', () => {
-  test('is told by the door who calls and for which project', async () => {
+describe('a custom operation', () => {
+  test('receives the authenticated caller and the project', async () => {
     const key = here(await keyOf(project.id, ['messages:send']))
     const answer = await key.post('/messages', mail, { 'idempotency-key': 'k' })
     assert.equal(answer.status, 202, answer.text)
@@ -113,14 +113,14 @@ describe('an operation that brings its own handling', () => {
     assert.deepEqual([inPath.body.kind, inPath.body.projectId], ['member', project.id])
   })
 
-  test('has its body checked like every other', async () => {
+  test('has its body validated', async () => {
     const key = here(await keyOf(project.id, ['messages:send']))
     assertProblem(await key.post('/messages', { subject: 1 }), 422, 'validation_failed')
     assertProblem(await key.post('/messages'), 400, 'invalid_json')
     assertProblem(await key.post('/messages?x=1', mail), 400, 'invalid_parameter')
   })
 
-  test('is reached by a key in its own project alone, whichever way', async () => {
+  test('is available to an API key only in its own project, on both paths', async () => {
     const key = here(await keyOf(project.id, ['messages:send', 'messages:read']))
     assert.equal((await key.post(`/projects/${project.id}/messages`, mail)).status, 202)
     assertProblem(await key.post(`/projects/${otherProject.id}/messages`, mail), 404, 'not_found')
@@ -128,7 +128,7 @@ describe('an operation that brings its own handling', () => {
     assert.deepEqual(shown.body, { projectId: project.id, id: 7 })
   })
 
-  test('has a path for keys that is not for members, who are told theirs', async () => {
+  test('rejects members on the path for API keys, and the error names their path', async () => {
     for (const caller of [owner, await member(project.id, 'viewer'), await stranger()]) {
       const answer = await here(caller).post('/messages', mail)
       assertProblem(answer, 403, 'insufficient_role')
@@ -136,7 +136,7 @@ describe('an operation that brings its own handling', () => {
     }
   })
 
-  test('goes by the tables of roles and scopes', async () => {
+  test('follows the tables of roles and scopes', async () => {
     const viewer = here(await member(project.id, 'viewer'))
     assertProblem(await viewer.post(`/projects/${project.id}/messages`, mail), 403, 'insufficient_role')
     const reader = here(await keyOf(project.id, ['messages:read']))

@@ -6,7 +6,7 @@ import { customers } from '../../testing/fixtures/customers.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** Large bodies that are refused before they are read (H4 of docs/security.md). */
+/** Large bodies that are rejected before they are read (H4 in docs/security.md). */
 const database = await testDatabase()
 const api = await startApi(database)
 const { admin, make, ownProject, stranger } = await customers(api, database)
@@ -63,7 +63,7 @@ function post(authorization: string, length: object, { path = '/messages', heade
   return { call, answer }
 }
 
-/** The header and the first bytes of 30 MiB: the rest never comes. */
+/** Sends the header and the first bytes of 30 MiB, and never the rest. */
 async function begin(bearer: string, sent: Sent = {}) {
   const { call, answer } = post(`Bearer ${bearer}`, { 'content-length': 30 * mebibyte }, sent)
   call.write('{"from":"a@')
@@ -90,7 +90,7 @@ async function edit({ id }: Sender, change: object): Promise<void> {
   assert.equal(answer.status, 200, answer.text)
 }
 
-describe('a large body is refused before it arrives', () => {
+describe('a large body is rejected before it is received', () => {
   test('in the order of the sending checks, by both operations', async () => {
     const sender = await makeSender({ quota: 0, status: 'pending' })
     await edit(sender, { is_locked: true, admin_subscription_status: 'paused' })
@@ -108,7 +108,7 @@ describe('a large body is refused before it arrives', () => {
     await refused(429, 'quota_exceeded')
   })
 
-  test('when the month’s quota is used up, and the day’s is not', async () => {
+  test('when the monthly quota is used up and the daily quota is not', async () => {
     const sender = await makeSender()
     await database.query(
       `insert into mail.usage (project_id, period, starts_on, accepted)
@@ -118,7 +118,7 @@ describe('a large body is refused before it arrives', () => {
     assert.deepEqual(await begin(sender.secret), [429, 'quota_exceeded', 'close'])
   })
 
-  test('when the domain is verified and its identity is gone', async () => {
+  test('when the domain is verified and its identity is deleted', async () => {
     const sender = await makeSender()
     await database.query(
       `update control.identities set state = 'retiring', retiring_at = postern.now() where domain_id = $1`,
@@ -127,7 +127,7 @@ describe('a large body is refused before it arrives', () => {
     assert.deepEqual(await begin(sender.secret), [403, 'domain_not_verified', 'close'])
   })
 
-  test('of a key that is bound to a domain which is not verified, and of no other key', async () => {
+  test('if the key is bound to an unverified domain, and not for any other key', async () => {
     const sender = await makeSender()
     const other = await make.makeDomain(sender.id, { mta_provider: 'service' })
     const bound = await make.makeApiKey(sender.id, { allowed_ips: [], domain_id: other.id })
@@ -135,7 +135,7 @@ describe('a large body is refused before it arrives', () => {
     assert.equal((await send(sender.secret, bodyOf(sender, 100_000))).status, 202)
   })
 
-  test('of a member, too', async () => {
+  test('from a member', async () => {
     const sender = await makeSender({ quota: 0 })
     const { authorization } = sender.owner.headers
     assert.deepEqual(
@@ -144,14 +144,14 @@ describe('a large body is refused before it arrives', () => {
     )
   })
 
-  test('and of unknown length', async () => {
+  test('if its length is unknown', async () => {
     const sender = await makeSender({ quota: 0 })
     const { call, answer } = post(`Bearer ${sender.secret}`, { 'transfer-encoding': 'chunked' }, {})
     call.write('{')
     assert.equal((await answer).error, 'quota_exceeded')
   })
 
-  test('and a client that sends all of it sees the answer', async () => {
+  test('and a client that sends the whole body gets the response', async () => {
     const sender = await makeSender({ quota: 0 })
     for (let no = 0; no < 5; no++) {
       const { error, headers } = await send(sender.secret, bodyOf(sender, 20 * mebibyte))
@@ -160,8 +160,8 @@ describe('a large body is refused before it arrives', () => {
   })
 })
 
-describe('a large request that was answered before', () => {
-  test('gets its first answer, although its project is locked and its quota used up', async () => {
+describe('a large request with a stored response', () => {
+  test('gets its stored response even if its project is locked and its quota is used up', async () => {
     const sender = await makeSender({ quota: 1 })
     const sent = { headers: { 'idempotency-key': 'order-7' } }
     const body = bodyOf(sender, 100_000)
@@ -180,15 +180,15 @@ describe('a large request that was answered before', () => {
   })
 })
 
-describe('what is unchanged', () => {
-  test('a small body is read, and refused where acceptance does', async () => {
+describe('other requests', () => {
+  test('a small body is read, and then rejected by the sending checks', async () => {
     const sender = await makeSender({ quota: 0 })
     assert.equal((await send(sender.secret, '{')).error, 'invalid_json')
     const { error, headers } = await send(sender.secret, bodyOf(sender, 10))
     assert.deepEqual([error, headers.connection], ['quota_exceeded', 'keep-alive'])
   })
 
-  test('a stranger is told that there is no such project', async () => {
+  test('a caller without access gets 404 for the project', async () => {
     const sender = await makeSender({ quota: 0 })
     const { authorization } = (await stranger()).headers
     const sent = { path: `/projects/${sender.id}/messages` }

@@ -16,7 +16,7 @@ const path = `/projects/${project.id}`
 let keys = 0
 const newKey = (): Record<string, string> => ({ 'idempotency-key': `repeat-${++keys}` })
 
-describe('an operation of the mail side that is repeated with its Idempotency-Key', () => {
+describe('an operation on the mail side that is repeated with its Idempotency-Key', () => {
   test('returns the first response and changes nothing', async () => {
     const headers = newKey()
     const body = { address: 'repeated@example.net' }
@@ -50,7 +50,7 @@ describe('an operation of the mail side that is repeated with its Idempotency-Ke
     assert.deepEqual([again.status, again.text], [first.status, first.text])
   })
 
-  test('is refused with another body', async () => {
+  test('is rejected with a different body', async () => {
     const headers = newKey()
     await owner.post(`${path}/suppressions`, { address: 'one@example.net' }, headers)
     assertProblem(
@@ -60,7 +60,7 @@ describe('an operation of the mail side that is repeated with its Idempotency-Ke
     )
   })
 
-  test('is another request for another caller', async () => {
+  test('is a separate request for another caller', async () => {
     const headers = newKey()
     const program = await keyOf(project.id, ['suppressions:write'])
     await owner.post(`${path}/suppressions`, { address: 'three@example.net' }, headers)
@@ -68,7 +68,7 @@ describe('an operation of the mail side that is repeated with its Idempotency-Ke
     assert.equal(other.status, 201, other.text)
   })
 
-  test('stores no refusal', async () => {
+  test('stores no error response', async () => {
     const headers = newKey()
     const remove = () => owner.delete(`${path}/suppressions/later@example.net`, undefined, headers)
     assertProblem(await remove(), 404, 'not_found')
@@ -77,7 +77,7 @@ describe('an operation of the mail side that is repeated with its Idempotency-Ke
   })
 })
 
-test('a project that its owner deleted is answered 404, also with the same Idempotency-Key', async () => {
+test('a project that its owner deleted returns 404, even with the same Idempotency-Key', async () => {
   const mine = await ownProject()
   const headers = newKey()
   const remove = () => mine.owner.delete(`/projects/${mine.project.id}`, undefined, headers)

@@ -7,18 +7,18 @@ import { customers } from '../../testing/fixtures/customers.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { Client } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
-import { untilCallerIsDoubted } from '../../testing/harness/late-body.ts'
+import { untilReauthenticationIsDue } from '../../testing/harness/late-body.ts'
 import { holdingBack } from '../../testing/harness/lock-queue.ts'
 
-/** Of several things that are wrong with a request, the first in the order is told. */
+/** A request with several faults gets the error that comes first in the order. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { admin, make, ownProject, member, stranger, keyOf } = await customers(api, database)
 const { owner, project } = await ownProject()
 const path = `/projects/${project.id}/endpoints`
 
-describe('refusals come in their order', () => {
-  test('401, then 403, before anything about the request is said', async () => {
+describe('the order of checks', () => {
+  test('401, then 403, before the request is validated', async () => {
     const nobody = new Client(api.url, 'garbage', '/v1')
     const viewer = await member(project.id, 'viewer')
     const reader = await keyOf(project.id, ['domains:read'])
@@ -32,7 +32,7 @@ describe('refusals come in their order', () => {
     }
   })
 
-  test('400 and 415 before 422, and 422 before the 404 that a stranger gets', async () => {
+  test('400 and 415 before 422, and 422 before the 404 for a caller without access', async () => {
     const outsider = await stranger()
     for (const caller of [outsider, owner]) {
       assertProblem(
@@ -48,7 +48,7 @@ describe('refusals come in their order', () => {
     assertProblem(await outsider.post(path, config), 404, 'not_found')
   })
 
-  test('404 before a key that was used, and before a version', async () => {
+  test('404 before a reused Idempotency-Key and before If-Match', async () => {
     const headers = { 'idempotency-key': 'order' }
     const { resource } = await make.makeEndpoint(project.id)
     assert.equal((await owner.post(`${path}/${resource.id}/rotate`, {}, headers)).status, 200)
@@ -63,7 +63,7 @@ describe('refusals come in their order', () => {
     assertProblem(await owner.delete(`${path}/987654`, undefined, { 'if-match': '"9"' }), 404, 'not_found')
   })
 
-  test('a version before the rules', async () => {
+  test('If-Match before the rules', async () => {
     const { resource } = await make.makeEndpoint(project.id)
     await make.makeRouteTo(project.id, resource.id)
     const item = `${path}/${resource.id}`
@@ -71,7 +71,7 @@ describe('refusals come in their order', () => {
     assertProblem(await owner.delete(item), 409, 'in_use')
   })
 
-  test('the first of two with one Idempotency-Key is waited for by nobody', async () => {
+  test('the second of two concurrent requests with one Idempotency-Key does not wait for the first', async () => {
     const headers = { 'idempotency-key': 'both' }
     const config = { name: 'Events', url: 'https://example.com', events: [] }
     const answer = await holdingBack(
@@ -84,8 +84,8 @@ describe('refusals come in their order', () => {
   })
 })
 
-describe('whoever was let in', () => {
-  test('and is a member no more when the body arrives is refused', async (t) => {
+describe('an authenticated caller', () => {
+  test('is rejected if the membership was removed before the body arrived', async (t) => {
     const leaver = await member(project.id, 'developer')
     const sent = request(`${api.url}/v1${path}`, {
       method: 'POST',
@@ -97,7 +97,7 @@ describe('whoever was let in', () => {
         resolve({ status: response.statusCode, body: await text(response) }),
       )
     })
-    await untilCallerIsDoubted(t, () => sent.flushHeaders())
+    await untilReauthenticationIsDue(t, () => sent.flushHeaders())
     await admin.patch(`/projects/${project.id}/members/${leaver.memberId}`, { role: 'viewer' })
     sent.end(JSON.stringify({ name: 'Events', url: 'https://example.com', events: [] }))
     const { status, body } = await answer
@@ -120,7 +120,7 @@ describe('requests per minute', () => {
     return statuses
   }
 
-  test('are limited for each user and for each key, by what the operator has set', async () => {
+  test('are limited per user and per API key by the configured limits', async () => {
     const limited = await startApi(database, narrow)
     const over = ({ headers }: Client) => new Client(limited.url, headers.authorization.slice(7), '/v1')
     assert.deepEqual(await times(3, over(owner), `/projects/${project.id}`, '192.0.2.1'), [200, 200, 429])
@@ -131,11 +131,11 @@ describe('requests per minute', () => {
     const domains = `/projects/${project.id}/domains`
     assert.deepEqual(await times(4, over(one), domains, '192.0.2.2'), [200, 200, 200, 429])
     assert.deepEqual(await times(1, over(other), domains, '192.0.2.3'), [200])
-    // What is refused for its role or scope is not counted: the order is 403, then 429.
+    // A request rejected for its role or scope is not counted: 403 comes before 429.
     assert.deepEqual(await times(2, over(one), path, '192.0.2.4'), [403, 403])
   })
 
-  test('are limited for each address first, whoever asks', async () => {
+  test('are limited per client address first', async () => {
     const limited = await startApi(database, narrow)
     const nobody = new Client(limited.url, 'garbage', '/v1')
     const statuses = await times(12, nobody, '/projects', '192.0.2.9')

@@ -7,7 +7,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { Client, signedIn } from '../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 
-/** Nothing is stored that no quota counts (H8 of docs/security.md). */
+/** Everything that is stored counts towards a quota (H8 in docs/security.md). */
 const database = await testDatabase()
 const bytesPerDay = 200_000
 const api = await startApi(database, { POSTERN_MAX_BYTES_PER_DAY: String(bytesPerDay) })
@@ -38,8 +38,8 @@ async function makeShop(limits: object = {}) {
 const rowsOf = async (table: string, projectId: number): Promise<number> =>
   (await database.query(`select from mail.${table} where project_id = $1`, [projectId])).length
 
-describe('mail that nobody is to receive', () => {
-  test('leaves no body, and takes its rows from the quota of bytes', async () => {
+describe('a message whose recipients are all suppressed', () => {
+  test('stores no body, and its rows count towards the byte quota', async () => {
     const { id, client, mail, suppress, used } = await makeShop({
       max_mails_per_day: 0,
       max_mails_per_month: 0,
@@ -56,11 +56,11 @@ describe('mail that nobody is to receive', () => {
     const batch = Array.from({ length: 500 }, () => mail({ to: ['gone@example.net'] }))
     const { data } = (await client.post('/messages/batch', { messages: batch })).body
     const taken = data.filter(({ status }: { status?: string }) => status === 'suppressed').length
-    assert.ok(taken > 0 && taken < 500, 'the quota of bytes ends it')
+    assert.ok(taken > 0 && taken < 500, 'the byte quota is reached')
     assert.equal(await rowsOf('messages', id), 1 + taken)
   })
 
-  test('has its body where one of several is to receive it', async () => {
+  test('stores its body if one of several recipients is not suppressed', async () => {
     const { id, client, mail, suppress } = await makeShop()
     await suppress('gone@example.net')
     await client.post('/messages', mail({ to: ['gone@example.net', 'there@example.net'] }))
@@ -68,8 +68,8 @@ describe('mail that nobody is to receive', () => {
   })
 })
 
-describe('the quota of bytes', () => {
-  test('is counted, shown, and refused beyond; nothing is stored of what was refused', async () => {
+describe('the byte quota', () => {
+  test('is counted and shown, and a request that would exceed it is rejected and stores nothing', async () => {
     const { id, client, mail, used } = await makeShop()
     const half = mail({ text: 'x'.repeat(bytesPerDay / 2) })
     assert.equal((await client.post('/messages', half)).status, 202)
@@ -81,10 +81,10 @@ describe('the quota of bytes', () => {
     assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
     assert.equal(await used('max_bytes_per_day'), after)
     assert.equal(await rowsOf('messages', id), 1)
-    assert.equal((await client.post('/messages', mail())).status, 202, 'a small one fits')
+    assert.equal((await client.post('/messages', mail())).status, 202, 'a small message fits')
   })
 
-  test('is not overshot by requests at once', async () => {
+  test('is not exceeded by concurrent requests', async () => {
     const { id, client, mail, used } = await makeShop()
     const third = mail({ text: 'x'.repeat(bytesPerDay / 3) })
     const answers = await Promise.all(Array.from({ length: 8 }, () => client.post('/messages', third)))
@@ -100,21 +100,21 @@ describe('the quota of bytes', () => {
   })
 })
 
-describe('the answer to a batch under an Idempotency-Key', () => {
+describe('the response to a batch with an Idempotency-Key', () => {
   const key = (name: string) => ({ 'idempotency-key': name })
   const faulty = () => Object.fromEntries(Array.from({ length: 10 }, (_, no) => [`${no}`.repeat(98), 1]))
 
-  test('is not kept where every message was refused', async () => {
+  test('is not stored if every message was rejected', async () => {
     const { id, client, mail } = await makeShop()
     const messages = Array.from({ length: 100 }, faulty)
     assert.equal((await client.post('/messages/batch', { messages }, key('a'))).status, 202)
     assert.equal(await rowsOf('idempotency', id), 0)
-    // Mended, under the same key.
+    // The corrected request, with the same key.
     const { data } = (await client.post('/messages/batch', { messages: [mail()] }, key('a'))).body
     assert.equal(data[0].status, 'queued')
   })
 
-  test('is kept where one was accepted, with short faults, and said again to the letter', async () => {
+  test('is stored if one message was accepted, with shortened errors, and is replayed unchanged', async () => {
     const { id, client, mail } = await makeShop()
     const messages = [mail(), ...Array.from({ length: 100 }, faulty)]
     const first = await client.post('/messages/batch', { messages }, key('b'))
@@ -127,7 +127,7 @@ describe('the answer to a batch under an Idempotency-Key', () => {
 })
 
 describe('a purge', () => {
-  test('deletes a bounded number of rows in each transaction, until none is left', async () => {
+  test('deletes a limited number of rows per transaction until no row is left', async () => {
     const { id } = await makeShop()
     const count = 2 * purgedAtOnce + 1
     await database.query(

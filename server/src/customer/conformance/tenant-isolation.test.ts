@@ -6,13 +6,13 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { holdingBack } from '../../testing/harness/lock-queue.ts'
 import { eventually } from '../../testing/harness/waiting.ts'
 
-/** What one project's requests do to those of another (docs/security.md lists these by number). */
+/** Effects of one project's requests on another project's requests (docs/security.md lists them by number). */
 const database = await testDatabase()
 const poolSize = 4
 const api = await startApi(database, { POSTERN_DATABASE_POOL_SIZE: String(poolSize) })
 const { ownProject } = await customers(api, database)
 
-/** Transactions of customers that wait for a lock, each with a connection of the pool. */
+/** The number of customers' transactions that are waiting for a lock, each of which occupies a connection in the pool. */
 async function stuckTransactions(): Promise<number> {
   const rows = await database.query(
     `select from pg_locks join pg_stat_activity as activity using (pid)
@@ -21,8 +21,8 @@ async function stuckTransactions(): Promise<number> {
   return rows.length
 }
 
-describe('a project whose transactions take long (H7)', () => {
-  test('has two connections at most, and others are answered meanwhile', async () => {
+describe('a project with slow transactions (H7)', () => {
+  test('uses at most two connections, and other projects are served', async () => {
     const [slow, other] = [await ownProject(), await ownProject()]
     const edits = Array.from({ length: 3 * poolSize }, (_, no) => ({ name: `Name ${no}` }))
     await holdingBack(

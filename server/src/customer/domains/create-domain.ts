@@ -10,7 +10,7 @@ export const createDomainOperation = customerOperation({
   path: '/projects/:project_id/domains',
   summary: 'Add a domain',
   description:
-    'Adds a domain and registers an identity for it with its provider. The domain can send once its DNS records are published and verified. For Amazon SES, the DKIM records appear after SES has registered the name. Refused with `limit_exceeded` beyond `max_domains` of the plan in force, and beyond `max_dkim_keys_per_day`.',
+    "Adds a domain and registers an identity for it with its provider. The domain can send once its DNS records are published and verified. For Amazon SES, the DKIM records appear after SES has registered the name. Returns `limit_exceeded` if `max_dkim_keys_per_day` or the current plan's `max_domains` would be exceeded.",
   params: NoParams,
   body: NewDomainFields,
   refusals: ['already_exists', 'limit_exceeded', 'provider_not_allowed'],

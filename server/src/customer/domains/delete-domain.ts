@@ -6,9 +6,9 @@ export const deleteDomainOperation = customerOperation({
   id: 'domains.delete',
   kind: 'delete',
   path: '/projects/:project_id/domains/:id',
-  summary: 'Remove a domain',
+  summary: 'Delete a domain',
   description:
-    'Deletes a domain for good; its identity is deregistered with the provider once the mail accepted under it is gone. Refused with `in_use` while a route or an API key names the domain.',
+    'Deletes a domain permanently. Its identity is deregistered with the provider after mail that was already accepted has been sent. Returns `in_use` while a route or an API key refers to the domain.',
   params: ItemParams,
   body: {},
   refusals: ['in_use'],

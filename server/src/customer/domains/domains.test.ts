@@ -14,7 +14,7 @@ const developer = await member(project.id, 'developer')
 const path = `/projects/${project.id}/domains`
 
 describe('domains.create by a customer', () => {
-  test('makes the domain that an administrator sees, and has its identity registered', async () => {
+  test('creates the domain as an administrator sees it, and registers its identity', async () => {
     const answer = await developer.post(path, { name: 'Shop.Example.com', mta_provider: 'ses' })
     assert.equal(answer.status, 201, answer.text)
     const { id, identity } = answer.body
@@ -34,7 +34,7 @@ describe('domains.create by a customer', () => {
     assert.equal((await developer.delete(`${path}/${id}`)).status, 204)
   })
 
-  test('stops at the limit of the plan, and no reason goes past it', async () => {
+  test("is rejected if it would exceed the plan's limit, even with a reason", async () => {
     const made = []
     for (let n = 0; n < 3; n++) {
       const answer = await developer.post(path, { name: `limit${n}.example.com`, mta_provider: 'ses' })
@@ -51,14 +51,14 @@ describe('domains.create by a customer', () => {
     for (const id of made) await developer.delete(`${path}/${id}`)
   })
 
-  test('does not offer the own MTAs to a project that may not use them', async () => {
+  test("rejects the operator's MTAs for a project that is not allowed to use them", async () => {
     const answer = await developer.post(path, { name: 'own.example.com', mta_provider: 'service' })
     assertProblem(answer, 422, 'provider_not_allowed')
   })
 })
 
 describe('domains.edit by a customer', () => {
-  test('registers a replacement identity, resets verification and moves address routes as told', async () => {
+  test('registers a replacement identity, resets verification and moves address routes as requested', async () => {
     const domain = await make.makeDomain(project.id, { status: 'verified' })
     const route = await make.makeRoute(project.id, {
       domain_id: domain.id,
@@ -82,14 +82,14 @@ describe('domains.edit by a customer', () => {
     assert.equal((await owner.delete(item)).status, 204)
   })
 
-  test('takes a name that another project has as verified, and leaves that one alone', async () => {
+  test('accepts a name that another project has verified, and does not affect that project', async () => {
     const { project: other } = await ownProject()
     const theirs = await make.makeDomain(other.id, { status: 'verified' })
     const mine = await make.makeDomain(project.id, { status: 'verified' })
     const answer = await owner.patch(`${path}/${mine.id}`, { name: theirs.name })
     assert.deepEqual([answer.status, answer.body.status], [200, 'pending'])
     assert.equal((await admin.get(`/projects/${other.id}/domains/${theirs.id}`)).body.status, 'verified')
-    // Who has it is none of a customer's business; the look itself says that it is taken.
+    // The response does not reveal the other project; the check reports that the name is claimed.
     const asked = await owner.post(`${path}/${mine.id}/verify`)
     assert.equal(asked.status, 200, asked.text)
     await owner.delete(`${path}/${mine.id}`)
@@ -97,7 +97,7 @@ describe('domains.edit by a customer', () => {
 })
 
 describe('domains.rotate and domains.verify by a customer', () => {
-  test('make a new key beside the old one, and ask for a look', async () => {
+  test('add a new key next to the current one, and queue a check', async () => {
     const domain = await make.makeDomain(project.id, { mta_provider: 'service' })
     const item = `${path}/${domain.id}`
     const rotated = await developer.post(`${item}/rotate`)
@@ -118,7 +118,7 @@ describe('domains.rotate and domains.verify by a customer', () => {
 })
 
 describe('an API key', () => {
-  test('reads with domains:read, writes with domains:write, and neither does the other', async () => {
+  test('reads with domains:read and writes with domains:write, and neither scope includes the other', async () => {
     const [reader, writer] = [
       await keyOf(project.id, ['domains:read']),
       await keyOf(project.id, ['domains:write']),

@@ -13,10 +13,10 @@ export const editDomainOperation = customerOperation({
   path: '/projects/:project_id/domains/:id',
   summary: 'Edit a domain',
   description:
-    'Gives a domain another `name`, another `mta_provider`, or both; a body with neither is refused. Every edit registers a replacement identity and resets verification, equal values included: `status` is `pending`, and the `dns_records` are new. Mail already accepted is still signed with the identity before it. When the name changes and the domain has address routes, say either `preserve_local_parts: true` or give `route_replacements` with one address under the new name for each of them; catch-all routes follow the domain. Refused with `limit_exceeded` beyond `max_dkim_keys_per_day`.',
+    'Changes the `name`, the `mta_provider`, or both; the body must contain at least one of them. Every edit registers a replacement identity and resets verification, even if the values are the same: `status` becomes `pending`, and the `dns_records` are new. Mail that was already accepted is still signed with the previous identity. If the name changes and the domain has address routes, send either `preserve_local_parts: true` or `route_replacements` with one address under the new name for each route. Catch-all routes stay with the domain. Returns `limit_exceeded` if `max_dkim_keys_per_day` would be exceeded.',
   params: ItemParams,
   body: Type.Partial(Type.Object({ ...DomainFields, ...RouteFields })).properties,
-  // A thousand address routes are 70 KiB.
+  // Replacements of a thousand address routes take 70 KiB.
   bodyLimitBytes: 1024 * 1024,
   refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved', 'limit_exceeded'],
   example: { name: 'mail.example.org', preserve_local_parts: true },
@@ -27,7 +27,7 @@ export const editDomainOperation = customerOperation({
     if (domainId !== null && body.name !== undefined && domainName(body.name) !== before.name) {
       throw new PosternError(
         'insufficient_scope',
-        'This API key is bound to the domain, and cannot rename it. Use a key that is bound to none.',
+        'This API key is bound to the domain and cannot rename it. Use a key that is not bound to a domain.',
       )
     }
     const { row, keysToday } = await editDomain(tx, domains, project, before, body)

@@ -8,7 +8,8 @@ export const listDomainsQuery = customerQuery({
   id: 'domains.list',
   path: '/projects/:project_id/domains',
   summary: 'List domains',
-  description: 'Domains, newest first, each with its records and what was seen of them.',
+  description:
+    'Returns the domains, newest first, each with its DNS records and the results of the last check.',
   params: NoParams,
   query: PageQuery,
   answer: listOf(Domain),

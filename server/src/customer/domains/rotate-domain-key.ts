@@ -9,9 +9,9 @@ export const rotateDomainKeyOperation = customerOperation({
   id: 'domains.rotate',
   kind: 'rotate',
   path: '/projects/:project_id/domains/:id/rotate',
-  summary: 'Rotate the DKIM key of a domain',
+  summary: "Rotate a domain's DKIM key",
   description:
-    'Makes a new DKIM key beside the one in use. Mail is signed with the old one until DNS shows the record of the new one, and with the new one from then on. The private key is never shown. Refused where the provider keeps the keys itself, and with `limit_exceeded` beyond `max_dkim_rotations_per_day` or `max_dkim_keys_per_day`.',
+    "Generates a new DKIM key. Mail is signed with the current key until the new key's record is found in DNS, and with the new key from then on. The private key is never returned. Not available if the provider manages the keys. Returns `limit_exceeded` if `max_dkim_rotations_per_day` or `max_dkim_keys_per_day` would be exceeded.",
   params: ItemParams,
   body: {},
   refusals: ['limit_exceeded'],
@@ -21,7 +21,7 @@ export const rotateDomainKeyOperation = customerOperation({
   target: ({ tx, project, domainId, params }) => lockDomain(tx, project.id, params.id, domainId),
   async run({ tx, project, deps, domains, target: before }) {
     const { row, rotationsToday, keysToday } = await rotateDomainKey(tx, domains, before)
-    requireCap(deps.caps, 'max_dkim_rotations_per_day', rotationsToday, 'Rotate it tomorrow.')
+    requireCap(deps.caps, 'max_dkim_rotations_per_day', rotationsToday, 'Wait until tomorrow (UTC).')
     requireDkimKeys(deps.caps, keysToday)
     return {
       answer: { resource: domainView(row) },

@@ -7,7 +7,7 @@ export const showDomain = customerQuery({
   id: 'domains.show',
   path: '/projects/:project_id/domains/:id',
   summary: 'Show a domain',
-  description: 'One domain, with its identity, its records and what was last seen of them.',
+  description: 'Returns one domain with its identity, its DNS records and the results of the last check.',
   params: ItemParams,
   query: {},
   answer: Domain,

@@ -7,9 +7,9 @@ export const verifyDomainOperation = customerOperation({
   id: 'domains.verify',
   kind: 'command',
   path: '/projects/:project_id/domains/:id/verify',
-  summary: 'Look at the DNS records of a domain now',
+  summary: "Check a domain's DNS records now",
   description:
-    'Queues an immediate DNS check. The look is taken after the answer: read the domain again in some seconds, `last_checked_at` tells when it was and `last_check_error` what it missed. No version moves.',
+    'Queues an immediate DNS check, which runs asynchronously. Read the domain again a few seconds later: `last_checked_at` is the time of the check, and `last_check_error` says what is missing. The version does not change.',
   params: ItemParams,
   body: {},
   example: {},

@@ -10,7 +10,7 @@ export const createEndpointOperation = customerOperation({
   path: '/projects/:project_id/endpoints',
   summary: 'Create an endpoint',
   description:
-    'Adds an HTTPS receiver for events and inbound mail. The answer holds the secret with which deliveries are signed, this once only. Refused with `limit_exceeded` beyond `max_endpoints` (`usage.show`).',
+    'Adds an HTTPS receiver for events and inbound mail. The secret used to sign deliveries is returned only in this response. Returns `limit_exceeded` if `max_endpoints` (see `usage.show`) would be exceeded.',
   params: NoParams,
   body: NewEndpointFields,
   refusals: ['limit_exceeded'],

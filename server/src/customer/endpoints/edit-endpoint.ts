@@ -14,7 +14,7 @@ export const editEndpointOperation = customerOperation({
   path: '/projects/:project_id/endpoints/:id',
   summary: 'Edit an endpoint',
   description:
-    'Replaces the complete editable configuration: `name`, `url`, `events` and `is_active` are all given; a body that lacks one is refused with `incomplete_configuration`. An endpoint that is switched on again forgets why it was off, and what waits for it is tried at once.',
+    'Replaces the complete configuration: `name`, `url`, `events` and `is_active` are all required. If one is missing, the request is rejected with `incomplete_configuration`. Reactivating an endpoint clears the reason why it was disabled and delivers its pending events immediately.',
   params: ItemParams,
   body: EndpointFields,
   isCompleteConfiguration: true,

@@ -21,7 +21,7 @@ async function created() {
 }
 
 describe('endpoints.create by a customer', () => {
-  test('tells the secret once, and makes what an administrator sees', async () => {
+  test('returns the secret once, and creates the endpoint as an administrator sees it', async () => {
     const headers = { 'idempotency-key': 'hook' }
     const answer = await owner.post(path, endpointConfiguration, headers)
     const { resource, secret } = answer.body
@@ -34,7 +34,7 @@ describe('endpoints.create by a customer', () => {
     assert.equal((await owner.get(path)).body.data.length, 1)
   })
 
-  test('keeps the Idempotency-Key of one project, and of one caller, apart from that of another', async () => {
+  test('scopes Idempotency-Keys to the project and the caller', async () => {
     const second = await make.makeProject({ user_id: owner.user.id })
     const key = await keyOf(project.id, ['endpoints:write'])
     const headers = { 'idempotency-key': 'the-same' }
@@ -60,7 +60,7 @@ describe('endpoints.create by a customer', () => {
 })
 
 describe('endpoints.edit by a customer', () => {
-  test('replaces the complete configuration, and refuses a part of it', async () => {
+  test('replaces the complete configuration and rejects a partial one', async () => {
     const { resource } = (await created()).body
     const item = `${path}/${resource.id}`
     const wanted = { ...endpointConfiguration, name: 'Renamed', is_active: false }
@@ -74,7 +74,7 @@ describe('endpoints.edit by a customer', () => {
 })
 
 describe('endpoints.rotate by a customer', () => {
-  test('gives another secret, of which the last four characters are shown', async () => {
+  test('returns a new secret, whose last four characters are shown', async () => {
     const { resource, secret } = (await created()).body
     const answer = await owner.post(`${path}/${resource.id}/rotate`)
     assert.equal(answer.status, 200, answer.text)
@@ -85,7 +85,7 @@ describe('endpoints.rotate by a customer', () => {
 })
 
 describe('endpoints.delete by a customer', () => {
-  test('is refused while a route points at it, and takes a body or none', async () => {
+  test('is rejected while a route refers to the endpoint, and accepts a body or none', async () => {
     const { resource } = (await created()).body
     const item = `${path}/${resource.id}`
     const route = await make.makeRouteTo(project.id, resource.id)
@@ -98,10 +98,10 @@ describe('endpoints.delete by a customer', () => {
   })
 })
 
-describe('the deliveries of an endpoint, by a customer', () => {
+describe("an endpoint's deliveries, for a customer", () => {
   const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }
 
-  test('are tested and replayed by who may edit it, and are read by who may read it', async () => {
+  test('can be tested and replayed with write access, and listed with read access', async () => {
     const { resource } = (await created()).body
     const item = `${path}/${resource.id}`
     const writer = await keyOf(project.id, ['endpoints:write'])
@@ -136,7 +136,7 @@ describe('the deliveries of an endpoint, by a customer', () => {
     )
   })
 
-  test('are replayed for one stretch of time at once, whoever asks', async () => {
+  test('are replayed for one time range at a time, regardless of who requests the replay', async () => {
     const { resource } = (await created()).body
     const item = `${path}/${resource.id}`
     const first = await owner.post(`${item}/replay`, range, { 'idempotency-key': 'night' })
@@ -148,7 +148,7 @@ describe('the deliveries of an endpoint, by a customer', () => {
     }
   })
 
-  test("are not replayed from another project's events, nor while the endpoint is off", async () => {
+  test("are not replayed from another project's events, or while the endpoint is inactive", async () => {
     const { resource } = (await created()).body
     const item = `${path}/${resource.id}`
     const { project: other } = await ownProject()
@@ -159,7 +159,7 @@ describe('the deliveries of an endpoint, by a customer', () => {
     assertProblem(await owner.post(`${item}/replay`, range), 422, 'validation_failed')
   })
 
-  test('are tried at once when the endpoint is switched on, and dropped when it is deleted', async () => {
+  test('are attempted immediately when the endpoint is activated, and dropped when it is deleted', async () => {
     const { resource } = (await created()).body
     const item = `${path}/${resource.id}`
     await owner.patch(item, { ...endpointConfiguration, is_active: false })

@@ -7,11 +7,11 @@ import { customerQuery } from '../operation.ts'
 export const listAttemptsQuery = customerQuery({
   id: 'endpoints.attempts',
   path: '/projects/:project_id/endpoints/:id/attempts',
-  summary: 'List what was tried to deliver to an endpoint',
-  description: 'Deliveries as they were tried, newest first, with what the endpoint answered.',
+  summary: "List an endpoint's delivery attempts",
+  description: "Returns delivery attempts, newest first, with the endpoint's responses.",
   params: ItemParams,
   query: { ...PageQuery, ...attemptFilter },
-  reads: 'mail',
+  runsIn: 'mail',
   answer: searchOf(DeliveryAttempt),
   run: async ({ tx, projectId, params, query }) => ({
     answer: await listEndpointAttempts(tx, projectId, params.id, query),

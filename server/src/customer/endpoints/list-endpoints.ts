@@ -8,7 +8,7 @@ export const listEndpointsQuery = customerQuery({
   id: 'endpoints.list',
   path: '/projects/:project_id/endpoints',
   summary: 'List endpoints',
-  description: 'Endpoints, newest first.',
+  description: 'Returns the endpoints, newest first.',
   params: NoParams,
   query: PageQuery,
   answer: listOf(Endpoint),

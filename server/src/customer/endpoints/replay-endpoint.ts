@@ -8,9 +8,9 @@ export const replayEndpointOperation = customerOperation({
   id: 'endpoints.replay',
   kind: 'enqueue',
   path: '/projects/:project_id/endpoints/:id/replay',
-  summary: 'Have events delivered once more',
+  summary: 'Replay events to an endpoint',
   description:
-    'Delivers one event (`event_id`), or those of a stretch of time (`from` and `to`), under the `webhook-id` that they had. It is done after the answer, a stretch of time a little at a time, one per endpoint; `endpoints.attempts` tells what became of it. Refused for an endpoint that is switched off, and beyond so many single events a minute.',
+    'Redelivers one event (`event_id`) or all events in a time range (`from` and `to`), with their original `webhook-id`. The replay is asynchronous. A time range is replayed gradually, and only one range per endpoint can be replayed at a time. `endpoints.attempts` shows the results. The endpoint must be active. The number of single-event replays per minute is limited.',
   params: ItemParams,
   body: ReplayFields,
   example: replayExample,

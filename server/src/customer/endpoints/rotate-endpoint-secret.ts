@@ -12,9 +12,9 @@ export const rotateEndpointOperation = customerOperation({
   id: 'endpoints.rotate',
   kind: 'rotate',
   path: '/projects/:project_id/endpoints/:id/rotate',
-  summary: 'Rotate the secret of an endpoint',
+  summary: "Rotate an endpoint's secret",
   description:
-    'Makes a new signing secret and tells it this once. The previous one signs nothing from the commit on, retries that are already queued included.',
+    'Generates a new signing secret and returns it only in this response. The previous secret is not used for any later delivery, including queued retries.',
   params: ItemParams,
   body: {},
   example: {},

@@ -7,7 +7,7 @@ export const showEndpoint = customerQuery({
   id: 'endpoints.show',
   path: '/projects/:project_id/endpoints/:id',
   summary: 'Show an endpoint',
-  description: 'One endpoint. Its secret is never shown, only its last four characters.',
+  description: 'Returns one endpoint with the last four characters of its secret. The secret is never shown.',
   params: ItemParams,
   query: {},
   answer: Endpoint,

@@ -8,9 +8,9 @@ export const testEndpointOperation = customerOperation({
   id: 'endpoints.test',
   kind: 'enqueue',
   path: '/projects/:project_id/endpoints/:id/test',
-  summary: 'Send a test to an endpoint',
+  summary: 'Send a test event to an endpoint',
   description:
-    'Sends an event of the type `endpoint.test` to this endpoint alone, signed like any other. It is delivered after the answer; `endpoints.attempts` tells what became of it. Refused for an endpoint that is switched off, and beyond so many a minute.',
+    'Sends a signed event of type `endpoint.test` to this endpoint only. Delivery is asynchronous; `endpoints.attempts` shows the result. The endpoint must be active. The number of test events per minute is limited.',
   params: ItemParams,
   body: {},
   example: {},

@@ -3,19 +3,28 @@ import { acceptInvitation, acceptInvitationTo } from '../../core/control/members
 import { memberActivity, memberView } from '../../core/control/members/members.ts'
 import { Member } from '../../core/control/members/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
-import { userOperation } from '../operation.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerOperation } from '../operation.ts'
 
-export const acceptInvitationOperation = userOperation({
+export const acceptInvitationOperation = customerOperation({
   id: 'invitations.accept',
   kind: 'command',
+  runsIn: 'user',
   path: '/invitations/accept',
   summary: 'Accept an invitation',
   description:
-    'Makes you a member of the project that the invitation is to, in the role it was given. By `token`: that of the invitation mail, whatever address it went to. By `id`: an invitation of `invitations.list`, which went to the address of your account. An invitation can be accepted once and expires after 14 days. A person without an account uses `auth.register-invited`.',
+    "Makes you a member of the project with the role specified in the invitation. `token` is the token from an invitation email, regardless of the address that the email was sent to. `id` is the id of an invitation from `invitations.list`, which lists invitations sent to your account's address. An invitation can be accepted once and expires after 14 days. If you do not have an account, use `auth.register-invited`.",
+  params: NoParams,
   body: {
-    token: Type.Optional(Type.String({ maxLength: 100, description: 'As it stands in the mail.' })),
+    token: Type.Optional(
+      Type.String({ maxLength: 100, description: 'The token from the invitation email.' }),
+    ),
     id: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'As it is listed.' }),
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The id from `invitations.list`.',
+      }),
     ),
   },
   refusals: ['not_found', 'already_exists'],
@@ -25,7 +34,7 @@ export const acceptInvitationOperation = userOperation({
   async run({ tx, user, body }) {
     const { token, id } = body
     if ((token === undefined) === (id === undefined)) {
-      throw new PosternError('validation_failed', 'Give either "token" or "id".')
+      throw new PosternError('validation_failed', 'Send either "token" or "id".')
     }
     const row =
       token === undefined

@@ -20,7 +20,7 @@ async function invited(email: string, name = 'Web shop') {
 const idsOf = ({ body }: { body: { data: { id: number }[] } }) => body.data.map(({ id }) => id)
 
 describe('invitations.list', () => {
-  test('shows the invitations that wait for this address, newest first, and those of nobody else', async () => {
+  test('shows only the pending invitations to this address, newest first', async () => {
     const [grace, other] = [await stranger(), await stranger()]
     const first = await invited(grace.user.email)
     const second = await invited(grace.user.email, 'Other shop')
@@ -38,7 +38,7 @@ describe('invitations.list', () => {
     assert.deepEqual(idsOf(await grace.get('/invitations?limit=1')), [second.id])
   })
 
-  test('leaves out what was withdrawn, accepted or has expired', async () => {
+  test('omits withdrawn, accepted and expired invitations', async () => {
     const grace = await stranger()
     const withdrawn = await invited(grace.user.email)
     await withdrawn.owner.delete(`${withdrawn.path}/${withdrawn.id}`)
@@ -57,7 +57,7 @@ describe('invitations.list', () => {
 })
 
 describe('invitations.accept by id', () => {
-  test('is for the account with the invited address alone', async () => {
+  test('is available only to the account with the invited address', async () => {
     const grace = await stranger()
     const { id, project } = await invited(grace.user.email)
     const other = await stranger()
@@ -74,7 +74,7 @@ describe('invitations.accept by id', () => {
     assert.equal((await grace.get(`/projects/${project.id}`)).status, 200)
   })
 
-  test('is refused to a member, who keeps the role', async () => {
+  test('is rejected for a member, whose role does not change', async () => {
     const grace = await stranger()
     const { id, owner, project, path } = await invited('another.address@example.org')
     await make.makeMember(project.id, { email: grace.user.email, role: 'viewer', reason: 'Needed' })
@@ -91,7 +91,7 @@ describe('invitations.accept by id', () => {
     assert.match(refused.body.message, /viewer/)
   })
 
-  test('of the same at once joins once', async () => {
+  test('joins once for concurrent requests', async () => {
     const grace = await stranger()
     const { id } = await invited(grace.user.email)
     const answers = await Promise.all(
@@ -100,7 +100,7 @@ describe('invitations.accept by id', () => {
     assert.equal(answers.filter(({ status }) => status === 200).length, 1)
   })
 
-  test('takes a token or an id, and not both', async () => {
+  test('accepts a token or an id, but not both', async () => {
     const grace = await stranger()
     for (const body of [{}, { id: 1, token: 'inv_x' }, { id: 'x' }]) {
       assertProblem(await grace.post('/invitations/accept', body), 422, 'validation_failed')

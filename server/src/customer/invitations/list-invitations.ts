@@ -1,14 +1,17 @@
 import { listInvitationsTo, pendingView } from '../../core/control/members/invitations.ts'
 import { PendingInvitation } from '../../core/control/members/wire.ts'
 import { listOf, newestFirst, PageQuery } from '../../core/shared/pages.ts'
-import { userQuery } from '../operation.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
 
-export const listInvitationsQuery = userQuery({
+export const listInvitationsQuery = customerQuery({
   id: 'invitations.list',
+  runsIn: 'user',
   path: '/invitations',
   summary: 'List your pending invitations',
   description:
-    'Invitations that went to the address of your account and were not accepted yet, newest first. An invitation expires after 14 days.',
+    "Returns the pending invitations sent to your account's address, newest first. An invitation expires after 14 days.",
+  params: NoParams,
   query: PageQuery,
   answer: listOf(PendingInvitation),
   async run({ tx, user, query }) {

@@ -13,14 +13,14 @@ export const createMemberOperation = customerOperation({
   path: '/projects/:project_id/members',
   summary: 'Invite a member',
   description:
-    'Invites the address to the project. The answer is the same whether or not the address has an account; the person becomes a member by accepting. The invitation is mailed and expires after 14 days. Invitations count as members. Refused with `limit_exceeded` beyond `max_users` of the plan in force, `max_pending_invitations` (`usage.show`), or the invitations of a day: `max_invitations_per_project_per_day`, `max_invitations_per_user_per_day`, `max_invitations_per_address_per_day`.',
+    "Invites an address to the project. The response is the same whether or not the address has an account; the person becomes a member by accepting the invitation. The invitation is sent by email and expires after 14 days. Invitations count as members. Returns `limit_exceeded` if one of these limits would be exceeded: `max_pending_invitations` (see `usage.show`), the current plan's `max_users`, or the daily limits `max_invitations_per_project_per_day`, `max_invitations_per_user_per_day` and `max_invitations_per_address_per_day`.",
   params: NoParams,
   body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
   refusals: ['already_exists', 'limit_exceeded', 'project_locked'],
   example: { email: 'grace@example.com', role: 'developer' },
   answer: Member,
   async run({ tx, project, caller, deps, body }) {
-    // Nobody is mailed in the name of a project that may mail nobody.
+    // A locked project cannot send, so no email is sent on its behalf.
     refuseLocked(project.is_locked)
     const invitedBy = userOf(caller).id
     const { row, count } = await inviteMember(tx, deps.domains.jobs, project.id, { ...body, invitedBy })

@@ -9,9 +9,9 @@ export const deleteMemberOperation = customerOperation({
   id: 'members.delete',
   kind: 'delete',
   path: '/projects/:project_id/members/:id',
-  summary: 'Remove a member, or leave',
+  summary: 'Remove a member or leave a project',
   description:
-    'Takes a person out of the project, or withdraws an invitation; that is for owners and admins. Everybody may take themselves out. The owner stays (`last_owner`).',
+    'Removes a member from the project, or withdraws an invitation. Only owners and admins can remove other members. Every member except the owner can leave; removing the owner is rejected with `last_owner`.',
   params: ItemParams,
   body: {},
   refusals: ['last_owner'],
@@ -22,7 +22,7 @@ export const deleteMemberOperation = customerOperation({
     if (!isSelf && !(caller.kind === 'member' && isManager(caller.role))) {
       throw new PosternError(
         'insufficient_role',
-        'This requires the role owner or admin in the project. Other members can only remove themselves.',
+        'This requires the owner or admin role in the project. Other members can only remove themselves.',
       )
     }
     await deleteMember(tx, before)

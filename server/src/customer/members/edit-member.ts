@@ -9,7 +9,7 @@ export const editMemberOperation = customerOperation({
   path: '/projects/:project_id/members/:id',
   summary: "Change a member's role",
   description:
-    "The owner's role cannot be changed (`last_owner`): an administrator transfers the project. A member cannot be made an owner here.",
+    "Changes a member's role. The owner's role cannot be changed (`last_owner`), and no member can be made the owner: only an administrator can transfer the project.",
   params: ItemParams,
   body: { role: AssignableRole },
   refusals: ['last_owner'],

@@ -8,7 +8,7 @@ export const listMembersQuery = customerQuery({
   id: 'members.list',
   path: '/projects/:project_id/members',
   summary: 'List members',
-  description: 'Members and invitations, newest first.',
+  description: 'Returns members and invitations, newest first.',
   params: NoParams,
   query: PageQuery,
   answer: listOf(Member),

@@ -18,7 +18,7 @@ async function team() {
 }
 
 describe('members.create by a customer', () => {
-  test('invites an account: it is a member once it accepts, and not before', async () => {
+  test('invites an account, which becomes a member only when it accepts', async () => {
     const { manager, path, project } = await team()
     const grace = await stranger()
     const answer = await manager.post(path, { email: grace.user.email.toUpperCase(), role: 'developer' })
@@ -40,12 +40,12 @@ describe('members.create by a customer', () => {
     assert.equal((await grace.get(`/projects/${project.id}`)).status, 200)
   })
 
-  test('answers the same to the byte whether or not the address has an account', async () => {
+  test('returns a byte-identical response whether or not the address has an account', async () => {
     const { manager, path } = await team()
     const invite = async (email: string) => {
       const answer = await manager.post(path, { email, role: 'viewer' })
       const shown = await manager.get(`${path}/${answer.body.id}`)
-      // What must differ: the id, the address that was sent, and the time.
+      // The id, the requested address and the time always differ.
       const plain = (text: string) =>
         text
           .replaceAll(answer.body.created_at, '<time>')
@@ -61,10 +61,10 @@ describe('members.create by a customer', () => {
     const unknown = await invite('nobody.at.all@example.org')
     for (const { email } of [user, disabled, administrator]) assert.deepEqual(await invite(email), unknown)
     const jobs = await database.query(`select from jobs.job where name = 'invitations.send'`)
-    assert.ok(jobs.length >= 4, 'each of them is mailed')
+    assert.ok(jobs.length >= 4, 'an email is queued for each')
   })
 
-  test('is all that the customers’ database role can do: it adds no account and finds none', async () => {
+  test("is limited by the customers' database role, which can neither add nor find accounts", async () => {
     const { owner, project } = await team()
     const as = (statement: ReturnType<typeof sql>) =>
       openDatabase(database)
@@ -86,7 +86,7 @@ describe('members.create by a customer', () => {
     )
   })
 
-  test('invites an address without an account, and sends a job about it', async () => {
+  test('invites an address without an account and queues a job', async () => {
     const { owner, path } = await team()
     const answer = await owner.post(path, { email: 'nobody-yet@example.org', role: 'viewer' })
     assert.equal(answer.status, 201, answer.text)
@@ -98,7 +98,7 @@ describe('members.create by a customer', () => {
     assert.equal(jobs.length, 1)
   })
 
-  test('gives out no ownership, and stops at the limit of the plan', async () => {
+  test("cannot grant ownership, and is rejected if it would exceed the plan's limit", async () => {
     const plan = await make.makePlan({ max_users: 2 })
     const { owner, project } = await ownProject({ plan_id: plan.id })
     const path = `/projects/${project.id}/members`
@@ -117,7 +117,7 @@ describe('members.create by a customer', () => {
 })
 
 describe('members.edit by a customer', () => {
-  test('changes roles below the owner, from the next request on', async () => {
+  test('changes roles below owner, effective on the next request', async () => {
     const { manager, path, project } = await team()
     const grace = await member(project.id, 'viewer')
     assertProblem(await grace.post(`/projects/${project.id}/endpoints`, {}), 403, 'insufficient_role')
@@ -126,7 +126,7 @@ describe('members.edit by a customer', () => {
     assertProblem(await grace.post(`/projects/${project.id}/endpoints`, {}), 422, 'validation_failed')
   })
 
-  test('lets nobody rise above their own role, and nobody touch the owner', async () => {
+  test('does not let members exceed their own role or change the owner', async () => {
     const { owner, ownerId, manager, path, project } = await team()
     assertProblem(
       await manager.patch(`${path}/${manager.memberId}`, { role: 'owner' }),
@@ -151,7 +151,7 @@ describe('members.edit by a customer', () => {
 })
 
 describe('members.delete by a customer', () => {
-  test('lets everybody leave, and only owners and admins remove somebody else', async () => {
+  test('lets every member leave, and only owners and admins remove others', async () => {
     const { manager, path, project } = await team()
     const [ada, grace] = [await member(project.id, 'viewer'), await member(project.id, 'developer')]
     for (const one of [ada, grace]) {
@@ -164,7 +164,7 @@ describe('members.delete by a customer', () => {
     assertProblem(await grace.get(path), 404, 'not_found')
   })
 
-  test('keeps the owner, and withdraws invitations', async () => {
+  test('does not remove the owner, and withdraws invitations', async () => {
     const { owner, ownerId, manager, path } = await team()
     assertProblem(await owner.delete(`${path}/${ownerId}`), 409, 'last_owner')
     assertProblem(await manager.delete(`${path}/${ownerId}`), 409, 'last_owner')
@@ -175,7 +175,7 @@ describe('members.delete by a customer', () => {
 })
 
 describe('members.list and members.show by a customer', () => {
-  test('show every member what an administrator sees', async () => {
+  test('show every member as an administrator sees them', async () => {
     const { path, project } = await team()
     const viewer = await member(project.id, 'viewer')
     const list = await viewer.get(path)

@@ -7,7 +7,7 @@ export const showMember = customerQuery({
   id: 'members.show',
   path: '/projects/:project_id/members/:id',
   summary: 'Show a member',
-  description: 'One member or invitation.',
+  description: 'Returns one member or invitation.',
   params: ItemParams,
   query: {},
   answer: Member,

@@ -9,13 +9,13 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { BodyReader } from './body-reader.ts'
 
-/** The thread that reads large bodies: nobody waits for it but those whose bodies it has. */
+/** The thread that reads large bodies delays only the requests with large bodies. */
 
 const moduleOf = (code: string): URL => new URL(`data:text/javascript,${encodeURIComponent(code)}`)
 
 const mebibyte = 1024 * 1024
 
-/** An API whose thread waits before it reads anything. */
+/** An API whose thread waits before it reads a body. */
 async function withHeldThread(name: string) {
   const held = moduleOf(`
     import { BroadcastChannel } from 'node:worker_threads'
@@ -40,7 +40,7 @@ async function withHeldThread(name: string) {
 }
 
 describe('while a large body is in the thread', () => {
-  test('other requests are answered', async () => {
+  test('other requests are served', async () => {
     const { makeSender, begun, letGo } = await withHeldThread('answers others')
     const [large, other] = [await makeSender(), await makeSender()]
     let isAnswered = false
@@ -60,7 +60,7 @@ describe('while a large body is in the thread', () => {
     assert.match(await sent, /^[0-9a-f-]{36}$/)
   })
 
-  test('its share of the bytes is taken, although its client is gone', async () => {
+  test('its bytes stay acquired even if its client has disconnected', async () => {
     const { api, makeSender, begun, letGo } = await withHeldThread('keeps the share')
     const reads = mock.method(api.context.bodyReader, 'read').mock
     const [large, other] = [await makeSender(), await makeSender()]
@@ -85,7 +85,7 @@ describe('while a large body is in the thread', () => {
 
 describe('a thread that fails', () => {
   const reader = new BodyReader({
-    // Time enough to start a thread on a busy machine.
+    // Long enough to start a thread on a busy machine.
     withinMs: 10_000,
     module: moduleOf(`
       import { parentPort } from 'node:worker_threads'
@@ -106,7 +106,7 @@ describe('a thread that fails', () => {
   }
 
   for (const word of ['hang', 'die', 'throw']) {
-    test(`because of one body has it repeated, and reads the others: ${word}`, async () => {
+    test(`on one body rejects only that body, and reads the others: ${word}`, async () => {
       const outcomes = await Promise.allSettled(['before', word, 'after', 'later'].map(read))
       assert.deepEqual(
         outcomes.map((outcome) =>
@@ -119,7 +119,7 @@ describe('a thread that fails', () => {
     })
   }
 
-  test('because it was idle for long is replaced', async () => {
+  test('after being idle for too long is replaced', async () => {
     const idle = new BodyReader({
       idleMs: 1,
       module: moduleOf(`
@@ -139,9 +139,9 @@ describe('a thread that fails', () => {
   })
 })
 
-describe('a machine that gives no thread', () => {
-  test('has each body refused for now, and none waits for ever', async () => {
-    // A Worker takes no such address: its constructor throws.
+describe('a machine that cannot start a thread', () => {
+  test('rejects each body temporarily, and no request waits forever', async () => {
+    // The constructor of Worker throws for this URL.
     const reader = new BodyReader({ module: new URL('https://example.com/reader.js') })
     cleanUp(() => reader.close())
     const body = () => ({

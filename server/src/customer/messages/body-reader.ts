@@ -10,15 +10,15 @@ import { validationMessage } from '../../platform/http/validation-messages.ts'
 import { ajvOptions, buildValidator } from '../../platform/http/validators.ts'
 import { mailsOf, type RequestMails, type SendingOperation, sendingBodies } from './request-mails.ts'
 
-/** A large body, as it came. Its bytes are given away: they are of the thread from then on. */
+/** A large body as received. Its bytes are transferred to the thread. */
 export interface LargeBody {
   operation: SendingOperation
   bytes: Uint8Array
-  /** It has an Idempotency-Key, so its hash is wanted. */
+  /** Whether the request has an Idempotency-Key. The hash of the body is then needed. */
   isRepeatable: boolean
 }
 
-/** A PosternError between threads. */
+/** A PosternError as a message between threads. */
 interface Fault {
   code: ErrorCode
   message: string
@@ -39,23 +39,23 @@ interface Waiting extends LargeBody {
 }
 
 export interface BodyReaderOptions {
-  /** For one body: 36 MiB take about a second, and seven on a busy machine. */
+  /** The time limit for one body. A body of 36 MiB takes about a second, or seven seconds on a busy machine. */
   withinMs?: number
-  /** An idle thread is ended: it may have kept hundreds of megabytes. */
+  /** An idle thread is terminated after this time, because its heap may occupy hundreds of megabytes. */
   idleMs?: number
-  /** The thread's first module. Tests bring their own. */
+  /** The entry module of the thread; replaced in tests. */
   module?: URL
 }
 
 const role = 'postern body reader'
-/** Three times what any body needs that passes `hasTooManyToParse`: the worst of 36 MiB were read with 160. */
+/** Three times the maximum for a body that passes `hasTooManyToParse`: the worst body of 36 MiB needed 160 MB. */
 const heapMb = 512
 
 /**
- * A thread that parses and checks large bodies and makes mails of them, so that everybody else's requests are answered
- * meanwhile: 36 MiB take hundreds of milliseconds. One body at a time; how many wait is bounded by the bytes that
- * customer/large-bodies.ts gives out. A thread that dies, or takes too long and is ended, fails the body that it had, and
- * the next body gets a new one.
+ * A thread that parses and validates large bodies and composes their messages. A body of 36 MiB takes hundreds of
+ * milliseconds, during which the main thread serves other requests. The thread handles one body at a time; the byte budget
+ * of customer/large-bodies.ts limits how many wait. If the thread exits, or is terminated because it takes too long, the
+ * current body fails and the next one gets a new thread.
  */
 export class BodyReader {
   readonly #withinMs: number
@@ -73,7 +73,7 @@ export class BodyReader {
     this.#module = module ?? new URL(import.meta.url)
   }
 
-  /** Rejects with what is wrong with the JSON; what the later checks find is told by the body itself. */
+  /** Rejects for invalid JSON. The returned body reports failures of the later checks. */
   read(body: LargeBody): Promise<CheckedBody> {
     if (this.#isClosed) throw new Error('the body reader is closed')
     return new Promise((resolve, reject) => {
@@ -102,14 +102,14 @@ export class BodyReader {
     try {
       this.#send(this.#current)
     } catch (error) {
-      // The machine gives us no more threads: the next body may be luckier.
+      // No thread could be started; the next body tries again.
       this.#fail(String(error))
     }
   }
 
   #send({ operation, bytes, isRepeatable }: Waiting): void {
     this.#worker ??= this.#start()
-    // While an answer is awaited the process must not end.
+    // The process must not exit while a response is pending.
     this.#worker.ref()
     this.#worker.postMessage({ operation, bytes, isRepeatable } satisfies LargeBody, [
       bytes.buffer as ArrayBuffer,
@@ -132,7 +132,7 @@ export class BodyReader {
 
   #hear(word: Word): void {
     const asker = this.#current
-    // `node --watch` has threads tell what they import, by the same way.
+    // With `node --watch`, threads also post messages about their imports.
     if (!asker || !('mails' in word || 'fault' in word || 'failure' in word)) return
     this.#current = undefined
     if ('mails' in word) asker.resolve(new CheckedBody({ content: receivedMails(word) }))
@@ -157,7 +157,7 @@ export class BodyReader {
 }
 
 const notRead = (why: string): PosternError =>
-  new PosternError('unavailable', 'The body could not be read in time. Repeat the request in a moment.', {
+  new PosternError('unavailable', 'The body could not be processed in time. Retry the request shortly.', {
     cause: new Error(why),
     retryAfterSeconds: 1,
   })
@@ -172,13 +172,13 @@ const receivedMails = ({ mails, requestHash }: Extract<Word, { mails: unknown }>
   requestHash: requestHash && bufferOf(requestHash),
 })
 
-/** Between threads a Buffer becomes what it is underneath. */
+/** A Buffer arrives from a thread as a Uint8Array. */
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
 const errorOf = ({ code, message }: Fault): PosternError => new PosternError(code, message)
 
-/** In the thread. */
+/** Runs in the thread. */
 function readBody({ operation, bytes, isRepeatable }: LargeBody): Word {
   if (hasTooManyToParse(bytes)) return refused('values', manyValues())
   let body: unknown
@@ -206,7 +206,7 @@ const sentDraft = (mail: ReadDraft): SentDraft =>
     ? { fault: faultIn(mail.fault), senderDomain: mail.senderDomain }
     : { ...mail, draft: { ...mail.draft, content: ownBytes(mail.draft.content) } }
 
-/** Only what is alone in its memory can be given away; small buffers of Node's share theirs. */
+/** Only a whole ArrayBuffer can be transferred; small Buffers share one. */
 const ownBytes = (content: Buffer): Uint8Array<ArrayBuffer> =>
   content.byteLength === content.buffer.byteLength && content.buffer instanceof ArrayBuffer
     ? new Uint8Array(content.buffer)

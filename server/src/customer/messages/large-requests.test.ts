@@ -5,7 +5,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** A request is answered alike whether it is read in a thread, because it is large, or in the server. */
+/** A large request, which is read in a thread, gets the same response as a small one. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { makeSender } = senders(api, database, await signedIn(api))
@@ -14,7 +14,7 @@ const reads = mock.method(api.context.bodyReader, 'read').mock
 const sender = await makeSender()
 
 const mebibyte = 1024 * 1024
-/** White space behind it makes any body large and changes nothing else. */
+/** Trailing white space makes any body large and changes nothing else. */
 const largely = (body: Buffer): Buffer => Buffer.concat([body, Buffer.alloc(mebibyte + 1, ' ')])
 
 interface Asked {
@@ -33,7 +33,7 @@ async function ask({ body, path = '/messages', headers = {} }: Asked) {
   return { status: response.status, text, isReplayed: response.headers.get('idempotent-replayed') === 'true' }
 }
 
-/** But for what is another one each time. */
+/** The response without the values that differ between requests. */
 const likeness = ({ status, text }: { status: number; text: string }): string =>
   `${status} ${text.replace(/"id":"[^"]+"/g, '"id":""').replace(/"created_at":"[^"]+"/g, '"created_at":""')}`
 
@@ -62,10 +62,10 @@ const requests: Record<string, Asked & { status: number }> = {
   },
   'a text that looks like many values': { status: 202, body: changed({ text: '",[{\\'.repeat(60_000) }) },
   'a byte order mark': { status: 202, body: `\ufeff${changed({})}` },
-  'no JSON': { status: 400, body: `${changed({})}}` },
-  'half of a JSON': { status: 400, body: '{"from":"' },
-  'nothing but white space': { status: 400, body: ' ' },
-  'no UTF-8': { status: 400, body: Buffer.from('{"from":"\xff"}', 'latin1') },
+  'invalid JSON': { status: 400, body: `${changed({})}}` },
+  'truncated JSON': { status: 400, body: '{"from":"' },
+  'only white space': { status: 400, body: ' ' },
+  'invalid UTF-8': { status: 400, body: Buffer.from('{"from":"\xff"}', 'latin1') },
   'another charset': {
     status: 415,
     body: changed({}),
@@ -87,7 +87,7 @@ const requests: Record<string, Asked & { status: number }> = {
     status: 422,
     body: '{"from":7,"to":"b@example.net","unknown":1,"tags":["a b"],"text":[]}',
   },
-  'more faults than are told': {
+  'more errors than are reported': {
     status: 422,
     body: JSON.stringify(Object.fromEntries(addresses(50).map((name) => [name, 1]))),
   },
@@ -100,7 +100,7 @@ const requests: Record<string, Asked & { status: number }> = {
   'a bad header': { status: 422, body: changed({ headers: { From: 'x' } }) },
   'a bad attachment': { status: 422, body: changed({ attachments: [{ filename: 'a', content: '!' }] }) },
   'a bad time': { status: 422, body: changed({ send_at: 'tomorrow' }) },
-  "another's domain": { status: 403, body: changed({ from: 'a@example.com', to: [] }) },
+  'a domain of another project': { status: 403, body: changed({ from: 'a@example.com', to: [] }) },
   'a broken body and a bad header': { status: 400, body: '{', headers: { 'idempotency-key': 'a b' } },
   'many values and a bad header': {
     status: 422,
@@ -135,7 +135,7 @@ const requests: Record<string, Asked & { status: number }> = {
   },
 }
 
-describe('a request that is read in a thread has the answer of one that is not', () => {
+describe('a request that is read in a thread gets the response of one that is not', () => {
   for (const [what, { status, ...asked }] of Object.entries(requests)) {
     test(what, async () => {
       const before = reads.callCount()
@@ -156,7 +156,7 @@ describe('a request that is read in a thread has the answer of one that is not',
       )
       return row?.content.toString()
     }
-    // A short content is copied between threads, a long one is given away.
+    // Short content is copied between threads; long content is transferred.
     for (const text of ['мир', 'мир '.repeat(50_000)]) {
       const body = changed({ text })
       const [small, large] = [await ask({ body }), await ask({ body: largely(Buffer.from(body)) })]
@@ -165,7 +165,7 @@ describe('a request that is read in a thread has the answer of one that is not',
     }
   })
 
-  test('of 35 MiB of empty objects, too, which no memory would be enough for', async () => {
+  test('even for 35 MiB of empty objects, which would exceed the memory', async () => {
     const small = await ask({ body: `{"to":[${'{},'.repeat(100_000)}{}]}` })
     const large = await ask({ body: `{"to":[${'{},'.repeat(12_000_000)}{}]}` })
     assert.equal(likeness(large), likeness(small))
@@ -180,7 +180,7 @@ describe('an Idempotency-Key', () => {
     { path: '/messages', body: message as object },
     { path: '/messages/batch', body: { messages: [message, { to: 7 }] } },
   ]) {
-    test(`of a large request gets the first answer, large again or small and in another order: ${path}`, async () => {
+    test(`of a large request returns the stored response, for a large repetition and for a small one with fields in another order: ${path}`, async () => {
       const headers = { 'idempotency-key': `large first ${path}`.replaceAll(' ', '-') }
       const large = { path, headers, body: largely(Buffer.from(JSON.stringify(body))) }
       const first = await ask(large)
@@ -197,7 +197,7 @@ describe('an Idempotency-Key', () => {
       }
     })
 
-    test(`of a small request gets the first answer for a large one: ${path}`, async () => {
+    test(`of a small request returns the stored response for a large repetition: ${path}`, async () => {
       const headers = { 'idempotency-key': `small-first-${path}` }
       const first = await ask({ path, headers, body: JSON.stringify(body) })
       const large = await ask({ path, headers, body: largely(Buffer.from(reordered(body))) })

@@ -9,10 +9,10 @@ export const listMessagesQuery = customerQuery({
   path: '/projects/:project_id/messages',
   pathOfKey: '/messages',
   summary: 'List messages',
-  description: 'Messages, newest first, each with its recipients and what became of them.',
+  description: 'Returns messages, newest first, each with its recipients and their status.',
   params: NoParams,
   query: { ...PageQuery, ...messageFilter },
-  reads: 'mail',
+  runsIn: 'mail',
   answer: searchOf(Message),
   run: async ({ tx, projectId, domainId, query }) => ({
     answer: await listMessages(tx, projectId, query, domainId),

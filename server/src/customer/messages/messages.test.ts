@@ -5,7 +5,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { type Answer, Client, signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** Mail through HTTP: what is accepted, what is refused in which order, and what can be read of it. */
+/** Messages over HTTP: acceptance, the order of checks, and reading. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -40,7 +40,7 @@ const send = (at: Shop, changes: object = {}, headers: Record<string, string> = 
 const errorOf = ({ status, body }: Answer) => [status, body.error]
 
 describe('POST /v1/messages', () => {
-  test('accepts a message and tells its id; the rest can be read', async () => {
+  test('accepts a message and returns its id; its status can be read', async () => {
     const at = await shop()
     const answer = await send(at, { cc: ['b@example.net'], tags: ['order'], metadata: { order: '7' } })
     assert.equal(answer.status, 202, answer.text)
@@ -79,14 +79,14 @@ describe('POST /v1/messages', () => {
     )
   })
 
-  test('makes the sending checks in their order, and no administrative reason passes any', async () => {
+  test('runs the sending checks in order, and a reason bypasses none of them', async () => {
     const at = await shop({ max_mails_per_day: 0 })
     const { id } = at
     const edit = async (change: object) => {
       const answer = await admin.patch(`/projects/${id}`, { ...change, reason: 'For the test' })
       assert.equal(answer.status, 200, answer.text)
     }
-    // Everything is wrong at once; what is mended lets the next one be seen.
+    // All checks fail at first; correcting one reveals the next.
     await edit({ is_locked: true, admin_subscription_status: 'paused' })
     await database.query(`update control.domains set status = 'pending' where project_id = $1`, [id])
     await edit({ allow_service_mta: false })
@@ -119,14 +119,14 @@ describe('POST /v1/messages', () => {
     canceled: 403,
     paused: 403,
   })) {
-    test(`with the subscription ${status} in force answers ${code}`, async () => {
+    test(`with the subscription status ${status} returns ${code}`, async () => {
       const at = await shop()
       await admin.patch(`/projects/${at.id}`, { admin_subscription_status: status, reason: 'For the test' })
       assert.equal((await send(at)).status, code)
     })
   }
 
-  test("is from a verified domain of this project alone, and of the key's alone where the key has one", async () => {
+  test("accepts only senders at one of the project's verified domains, and only at the key's domain if the key is bound to one", async () => {
     const [one, other] = [await shop(), await shop()]
     assert.deepEqual(errorOf(await send(one, { from: `a@${other.domain.name}` })), [
       403,
@@ -156,20 +156,20 @@ describe('POST /v1/messages', () => {
     'neither text nor html': { text: null },
     'a line break in the subject': { subject: 'a\r\nBcc: eve@example.net' },
     'a line break in a name': { from: 'A\r\nBcc: eve@example.net <a@example.org>' },
-    'a header that is ours to write': { headers: { 'DKIM-Signature': 'v=1' } },
+    'a header that only the service writes': { headers: { 'DKIM-Signature': 'v=1' } },
     'a header with a line break': { headers: { 'X-A': 'a\r\nBcc: eve@example.net' } },
     'a header whose name has a line break': { headers: { 'X-A\r\nBcc': 'eve@example.net' } },
     'an attachment that is not Base64': { attachments: [{ filename: 'a.txt', content: '***' }] },
     'an attachment with a path': { attachments: [{ filename: '../a.txt', content: '' }] },
-    'an attachment that claims to be a mail': {
+    'an attachment of type message/rfc822': {
       attachments: [{ filename: 'a', content: '', content_type: 'message/rfc822' }],
     },
-    'a time too far ahead': { send_at: new Date(Date.now() + 31 * 24 * 3600_000).toISOString() },
-    'a field that there is not': { priority: 'high' },
-    'a number for a text': { subject: 7 },
+    'a time too far in the future': { send_at: new Date(Date.now() + 31 * 24 * 3600_000).toISOString() },
+    'an unknown field': { priority: 'high' },
+    'a number instead of a string': { subject: 7 },
   }
   for (const [what, change] of Object.entries(malformed)) {
-    test(`with ${what} is refused, and nothing is stored`, async () => {
+    test(`with ${what} is rejected, and nothing is stored`, async () => {
       const at = await shop()
       assert.deepEqual(errorOf(await send(at, change)), [422, 'validation_failed'])
       assert.equal(
@@ -179,7 +179,7 @@ describe('POST /v1/messages', () => {
     })
   }
 
-  test('of more than 25 MiB is refused', async () => {
+  test('of more than 25 MiB is rejected', async () => {
     const at = await shop()
     const content = Buffer.alloc(20 * 1024 * 1024).toString('base64')
     assert.deepEqual(errorOf(await send(at, { attachments: [{ filename: 'a.bin', content }] })), [
@@ -193,7 +193,7 @@ describe('POST /v1/messages', () => {
     )
   })
 
-  test('repeated under its Idempotency-Key has its first answer', async () => {
+  test('returns the stored response if repeated with its Idempotency-Key', async () => {
     const at = await shop()
     const key = { 'idempotency-key': 'order-7' }
     const first = await send(at, {}, key)
@@ -206,8 +206,8 @@ describe('POST /v1/messages', () => {
   })
 })
 
-describe('a domain with a provider by which nobody sends here', () => {
-  test('is refused, and not left to wait for ever', async () => {
+describe('a domain whose provider is not configured', () => {
+  test('is rejected immediately', async () => {
     const at = await shop()
     const other = await makeDomain(at.id, { mta_provider: 'ses', status: 'verified' })
     assert.deepEqual(errorOf(await send(at, { from: `a@${other.name}` })), [422, 'provider_not_allowed'])
@@ -215,7 +215,7 @@ describe('a domain with a provider by which nobody sends here', () => {
 })
 
 describe('POST /v1/messages/batch', () => {
-  test('decides each message for itself', async () => {
+  test('accepts or rejects each message separately', async () => {
     const at = await shop({ max_mails_per_day: 2 })
     const answer = await at.client.post('/messages/batch', {
       messages: [mailOf(at), mailOf(at, { from: 'a@example.net' }), mailOf(at), mailOf(at)],
@@ -228,7 +228,7 @@ describe('POST /v1/messages/batch', () => {
     assert.deepEqual(Object.keys(answer.body.data[1]), ['error', 'message'])
   })
 
-  test('takes no message with it that is of a wrong shape; more than 500 are refused', async () => {
+  test('rejects invalid messages individually, and more than 500 messages as a whole', async () => {
     const at = await shop()
     const batch = (messages: object[]) => at.client.post('/messages/batch', { messages })
     const { body } = await batch([mailOf(at), { to: 7 }, mailOf(at, { tags: ['not a tag'] }), mailOf(at)])
@@ -273,7 +273,7 @@ describe('reading messages', () => {
     assert.equal((await at.client.get('/messages?cursor=nonsense')).status, 400)
   })
 
-  test("tells nothing of another project's", async () => {
+  test("does not return another project's messages", async () => {
     const [one, other] = [await shop(), await shop()]
     const { id } = (await send(other)).body
     const absent = '01939f0e-7b1a-7c3e-9d2f-0123456789ab'
@@ -285,7 +285,7 @@ describe('reading messages', () => {
     assert.deepEqual((await one.client.get('/messages')).body.data, [])
   })
 
-  test('shows mail of a locked project as held', async () => {
+  test("shows a locked project's mail as held", async () => {
     const at = await shop()
     const { id } = (await send(at)).body
     await admin.patch(`/projects/${at.id}`, { is_locked: true, reason: 'Card testing' })
@@ -295,7 +295,7 @@ describe('reading messages', () => {
 })
 
 describe('a scheduled message', () => {
-  test('can be canceled until it is on its way', async () => {
+  test('can be canceled until sending begins', async () => {
     const at = await shop()
     const send_at = new Date(Date.now() + 3600_000).toISOString()
     const { id } = (await send(at, { send_at })).body
@@ -314,7 +314,7 @@ describe('a scheduled message', () => {
 })
 
 describe('suppressions', () => {
-  test('are made, listed, honoured and taken back', async () => {
+  test('are created, listed, applied and deleted', async () => {
     const at = await shop()
     const made = await at.client.post('/suppressions', { address: 'Gone@example.net' })
     assert.equal(made.status, 201, made.text)
@@ -332,7 +332,7 @@ describe('suppressions', () => {
     assert.deepEqual(errorOf(await at.client.delete('/suppressions/gone@example.net')), [404, 'not_found'])
   })
 
-  test('after a complaint are shown, and deleted by no key and no member', async () => {
+  test('after a complaint are shown, and cannot be deleted by a key or a member', async () => {
     const at = await shop()
     const complained = (address: string) =>
       database.query(
@@ -352,7 +352,7 @@ describe('suppressions', () => {
 })
 
 describe('usage', () => {
-  test('counts recipients against the plan, today and this month', async () => {
+  test("counts recipients today and this month, with the plan's limits", async () => {
     const at = await shop({ max_mails_per_day: 50 })
     await send(at, { to: ['a@example.net', 'b@example.net'] })
     const { body } = await at.client.get('/usage')

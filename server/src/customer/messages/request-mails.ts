@@ -6,24 +6,24 @@ import { MessageRequest, messageFields } from '../../core/mail/messages/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { CheckedBody } from '../../platform/http/checked-body.ts'
 
-/** From a body that is of the right shape to mails: the same in the server and in the thread that reads large bodies. */
+/** Converts a validated body to messages, both in the server and in the thread that reads large bodies. */
 
 export type SendingOperation = 'messages.send' | 'messages.send-batch'
 
 /** The fields of the bodies. */
 export const sendingBodies = {
   'messages.send': messageFields,
-  // Each message is checked by itself: one that is wrong takes no other with it.
+  // Each message is validated separately, so an invalid one does not fail the others.
   'messages.send-batch': { messages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 500 }) },
 }
 
 export interface RequestMails {
   mails: ReadDraft[]
-  /** By which a repetition is known; undefined where there is no Idempotency-Key. */
+  /** Identifies a repeated request; undefined without an Idempotency-Key. */
   requestHash: Buffer | undefined
 }
 
-/** What is wrong with a value; undefined: nothing. */
+/** The validation message for a value; undefined if the value is valid. */
 export type FaultOf = (schema: TSchema, value: unknown) => string | undefined
 
 export function mailsOf(

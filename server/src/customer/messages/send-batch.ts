@@ -14,9 +14,9 @@ export const sendBatchOperation = customOperation({
   method: 'POST',
   path: '/projects/:project_id/messages/batch',
   pathOfKey: '/messages/batch',
-  summary: 'Send many messages',
+  summary: 'Send a batch of messages',
   description:
-    'Accepts up to 500 messages in one transaction, each for itself: `data` holds an answer for each, in their order, either that of an accepted message or the error that refuses it. A body above 64 KiB is refused as a whole before it is read when the project can send nothing, and so when its quota is used up.',
+    'Accepts up to 500 messages in one transaction. Each message is accepted or rejected individually. `data` contains one result per message, in the same order: either the accepted message or the error. If the project cannot send at all, for example because its quota is exhausted, a body larger than 64 KiB is rejected as a whole before it is read.',
   params: NoParams,
   query: {},
   body: sendingBodies['messages.send-batch'],
@@ -24,8 +24,8 @@ export const sendBatchOperation = customOperation({
   bodyLimitBytes: messageBodyLimitBytes,
   example: { messages: [messageExample] },
   refusals: sendingRefusals,
-  leavesNoActivity: 'Sending is the hot path; each mail has its own records.',
-  success: { status: 202, means: 'Decided: each message is stored, or refused.' },
+  leavesNoActivity: 'Sending is the hot path; each message has its own records.',
+  success: { status: 202, means: 'Each message was accepted or rejected.' },
   answer: Type.Object(
     { data: Type.Array(Type.Union([Accepted, Problem])) },
     { title: 'BatchAnswer', additionalProperties: false },
@@ -48,17 +48,19 @@ export const sendBatchOperation = customOperation({
   },
 })
 
-/** What is about the request and not about a message. */
+/** An error that concerns the whole request. */
 const wholeRefusal = (outcome: AcceptResult) =>
   'refused' in outcome && ['request_in_progress', 'idempotency_key_reused'].includes(outcome.refused.code)
     ? outcome.refused
     : undefined
 
-/** Kept for a repetition while any message was accepted; others can be mended and sent again under the same key. */
+/**
+ * Stored for repetitions if any message was accepted. Otherwise, the request can be corrected and sent with the same key.
+ */
 const keptAnswer = (outcomes: AcceptResult[]) =>
   outcomes.some((outcome) => 'accepted' in outcome) ? decidedAnswer(outcomes) : undefined
 
-/** A fault may quote what it is about, and a batch may have 500 of them. */
+/** Limits the length, because an error can quote the value and a batch can have 500 errors. */
 const maxFaultLength = 300
 
 const decidedAnswer = (outcomes: AcceptResult[]) =>

@@ -6,10 +6,10 @@ import { customOperation } from '../operation.ts'
 import { mailsOf, sendingBodies } from './request-mails.ts'
 import { repeatableOf, repeated, senderOf } from './sender.ts'
 
-// 25 MiB of mail, whose attachments are in Base64 here as they are there, and room for the JSON around it.
+// A message of 25 MiB, with Base64-encoded attachments in both formats, and room for the surrounding JSON.
 export const messageBodyLimitBytes = 36 * 1024 * 1024
 
-/** The codes of the sending checks, in the order in which they are made. */
+/** The error codes of the sending checks, in the order of the checks. */
 export const sendingRefusals = [
   'project_locked',
   'subscription_inactive',
@@ -25,15 +25,15 @@ export const sendMessageOperation = customOperation({
   pathOfKey: '/messages',
   summary: 'Send a message',
   description:
-    "Accepts a message for sending; the answer comes once it is stored. Checked in this order: the project is not locked, its subscription is in force, the sender's domain is the project's and verified (and the key's, if the key is bound to one), the provider is allowed, the message is well formed with at most 50 recipients and 25 MiB. Suppressed recipients are left out, and an event tells so. Each other recipient is one mail of the day's and the month's quota. A body above 64 KiB is refused before it is read when the project can send nothing, and so when its quota is used up, even if every recipient is suppressed.",
+    "Accepts a message for sending and responds once it is stored. Checks run in this order: the project is not locked, its subscription is active, the sender's domain belongs to the project and is verified (and is the API key's domain, if the key is bound to one), the provider is allowed, and the message is well formed, with at most 50 recipients and 25 MiB. Suppressed recipients are skipped, and an event is recorded for each of them. Every other recipient counts as one message against the daily and monthly quotas. If the project cannot send at all, for example because its quota is exhausted, a body larger than 64 KiB is rejected before it is read, even if every recipient is suppressed.",
   params: NoParams,
   query: {},
   body: sendingBodies['messages.send'],
   bodyLimitBytes: messageBodyLimitBytes,
   example: messageExample,
   refusals: sendingRefusals,
-  leavesNoActivity: 'Sending is the hot path; each mail has its own records.',
-  success: { status: 202, means: 'Accepted: it is stored, and is sent from here on.' },
+  leavesNoActivity: 'Sending is the hot path; each message has its own records.',
+  success: { status: 202, means: 'Accepted: the message is stored and will be sent.' },
   answer: Accepted,
   async handle({ caller, body, idempotencyKey, faultOf, trace }, { acceptance }) {
     const isRepeatable = idempotencyKey !== undefined
@@ -46,12 +46,12 @@ export const sendMessageOperation = customOperation({
     })
     if ('repeated' in answer) return repeated(answer) as HttpResponse
     const [outcome] = answer.outcomes
-    if (!outcome || 'refused' in outcome) throw outcome?.refused ?? new Error('a mail without a verdict')
+    if (!outcome || 'refused' in outcome) throw outcome?.refused ?? new Error('acceptance returned no result')
     return asResponse(202, outcome.accepted)
   },
 })
 
-/** A refusal is not kept: it may be mended and sent again under the same key. */
+/** An error response is not stored, so the request can be corrected and sent with the same key. */
 function acceptedAnswer([outcome]: AcceptResult[]): HttpResponse | undefined {
   return outcome && 'accepted' in outcome ? asResponse(202, outcome.accepted) : undefined
 }

@@ -3,7 +3,7 @@ import { type Sender, senderOfKey } from '../../core/mail/messages/sending-check
 import type { HttpResponse } from '../../platform/http/response.ts'
 import { actorOf, type Caller } from '../caller.ts'
 
-/** Between the door and acceptance: who sends, and what is kept for a repetition. */
+/** Converts the caller and the Idempotency-Key to the arguments of acceptance. */
 export const senderOf = (caller: Caller): Sender =>
   caller.kind === 'key'
     ? senderOfKey(caller.key)
@@ -29,7 +29,7 @@ export function repeatableOf(
   }
 }
 
-/** The first answer, where the request was answered before. */
+/** The stored response, if the request has already succeeded. */
 export const repeated = (answer: AcceptResponse): HttpResponse | undefined =>
   'repeated' in answer
     ? {

@@ -7,10 +7,10 @@ export const showMessageQuery = customerQuery({
   path: '/projects/:project_id/messages/:id',
   pathOfKey: '/messages/:id',
   summary: 'Show a message',
-  description: 'A message with its recipients and what became of them. Its content is not shown.',
+  description: 'Returns a message with its recipients and their status, without its content.',
   params: MessageParams,
   query: {},
-  reads: 'mail',
+  runsIn: 'mail',
   answer: Message,
   run: async ({ tx, projectId, domainId, params }) => ({
     answer: await showMessage(tx, projectId, params.id, domainId),

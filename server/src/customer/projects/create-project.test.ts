@@ -14,7 +14,7 @@ const api = await startApi(database, { POSTERN_CUSTOMER_PLAN_ID: String(plan.id)
 const { admin, stranger, as, make } = await customers(api, database)
 
 describe('projects.create by a customer', () => {
-  test('makes a project whose owner they are, on the plan that the operator has set', async () => {
+  test('creates a project that the caller owns, on the configured plan', async () => {
     const ada = await stranger()
     const answer = await ada.post('/projects', { name: '  Web shop ' })
     assert.equal(answer.status, 201, answer.text)
@@ -36,7 +36,7 @@ describe('projects.create by a customer', () => {
     assert.deepEqual((await ada.get(`/projects/${id}`)).body, answer.body)
   })
 
-  test('takes a name and nothing else', async () => {
+  test('accepts only a name', async () => {
     const ada = await stranger()
     for (const field of ['user_id', 'plan_id', 'allow_service_mta', 'is_locked', 'admin_plan_id']) {
       assertProblem(await ada.post('/projects', { name: 'Shop', [field]: 1 }), 422, 'validation_failed')
@@ -46,7 +46,7 @@ describe('projects.create by a customer', () => {
     assert.deepEqual((await ada.get('/projects')).body.data, [])
   })
 
-  test('acts once for one Idempotency-Key of one user', async () => {
+  test('creates one project per Idempotency-Key per user', async () => {
     const [ada, grace] = [await stranger(), await stranger()]
     const headers = { 'idempotency-key': 'one-shop' }
     const first = await ada.post('/projects', { name: 'Shop' }, headers)
@@ -59,7 +59,7 @@ describe('projects.create by a customer', () => {
     assert.equal((await ada.get('/projects')).body.data.length, 1)
   })
 
-  test('is refused where the operator has set no plan, and says who makes projects', async () => {
+  test('is rejected without a configured plan, and the error says who can create projects', async () => {
     const ada = await stranger()
     const here = new Client(closed.url, ada.headers.authorization.slice('Bearer '.length), '/v1')
     const answer = await here.post('/projects', { name: 'Shop' })
@@ -67,14 +67,14 @@ describe('projects.create by a customer', () => {
     assert.match(answer.body.message, /administrator/)
   })
 
-  test('is refused when the plan may not be assigned any more', async () => {
+  test('is rejected when the plan is inactive', async () => {
     const ada = await stranger()
     assert.equal((await admin.patch(`/plans/${plan.id}`, { is_active: false })).status, 200)
     assertProblem(await ada.post('/projects', { name: 'Shop' }), 422, 'plan_inactive')
     assert.equal((await admin.patch(`/plans/${plan.id}`, { is_active: true })).status, 200)
   })
 
-  test('is not for a disabled user', async () => {
+  test('is rejected for a disabled user', async () => {
     const disabled = await as(await make.makeUser({ is_active: false }))
     assertProblem(await disabled.post('/projects', { name: 'Shop' }), 401, 'unauthenticated')
   })

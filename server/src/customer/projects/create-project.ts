@@ -2,16 +2,19 @@ import { createOwnProject } from '../../core/control/projects/customers.ts'
 import { projectView } from '../../core/control/projects/projects.ts'
 import { Project, ProjectFields } from '../../core/control/projects/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
 import { requireCap } from '../limits.ts'
-import { userOperation } from '../operation.ts'
+import { customerOperation } from '../operation.ts'
 
-export const createProjectOperation = userOperation({
+export const createProjectOperation = customerOperation({
   id: 'projects.create',
   kind: 'create',
+  runsIn: 'user',
   path: '/projects',
-  summary: 'Make a project of your own',
+  summary: 'Create a project',
   description:
-    'Makes a project whose owner you are, on the plan that the operator has set for this. Where none is set, only administrators make projects: `insufficient_role`. Refused with `limit_exceeded` beyond `max_projects_per_owner`.',
+    'Creates a project on the plan configured by the operator, with you as its owner. If no plan is configured, only administrators can create projects (`insufficient_role`). Returns `limit_exceeded` if `max_projects_per_owner` would be exceeded.',
+  params: NoParams,
   body: { name: ProjectFields.name },
   refusals: ['insufficient_role', 'limit_exceeded', 'plan_inactive'],
   example: { name: 'Web shop' },
@@ -20,11 +23,16 @@ export const createProjectOperation = userOperation({
     if (planId === undefined) {
       throw new PosternError(
         'insufficient_role',
-        'Here an administrator makes the projects. Ask for one of your own.',
+        'Only administrators can create projects on this installation. Ask an administrator to create one.',
       )
     }
     const { row, count } = await createOwnProject(tx, { name: body.name, userId: user.id, planId })
-    requireCap(caps, 'max_projects_per_owner', count, 'Delete one first, or ask the operator for more.')
+    requireCap(
+      caps,
+      'max_projects_per_owner',
+      count,
+      'Delete one first, or ask the operator to raise the limit.',
+    )
     return {
       answer: projectView(row),
       activity: { resource: 'project', id: row.id, before: null, after: { name: row.name } },

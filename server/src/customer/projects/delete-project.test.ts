@@ -9,20 +9,20 @@ import { testDatabase } from '../../testing/harness/database.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const { admin, make, ownProject, member } = await customers(api, database)
-const reason = 'Not needed any more'
+const reason = 'No longer needed'
 
 describe('projects.delete by a customer', () => {
-  test('is for the owner alone', async () => {
+  test('is available only to the owner', async () => {
     const { project } = await ownProject()
     const colleague = await member(project.id, 'admin')
     assertProblem(await colleague.delete(`/projects/${project.id}`), 403, 'insufficient_role')
   })
 
-  test('takes the project with its members, statistics and keys, and leaves the audit', async () => {
+  test('deletes the project with its members, statistics and keys, and retains its audit rows', async () => {
     const { owner, project } = await ownProject()
     const { project: other } = await ownProject()
     const colleague = await member(project.id, 'viewer')
-    // Its secret gave the project a key of its own.
+    // The project's data key was created for the endpoint's secret.
     const { resource } = await make.makeEndpoint(project.id)
     await admin.delete(`/projects/${project.id}/endpoints/${resource.id}`, { reason })
     const path = `/projects/${project.id}`
@@ -42,7 +42,7 @@ describe('projects.delete by a customer', () => {
     assert.ok((await admin.get(`/audit?project_id=${project.id}`)).body.data.length > 0)
   })
 
-  test('is refused while something is there, and names it', async () => {
+  test('is rejected while the project has resources, and the error names them', async () => {
     const { owner, project } = await ownProject()
     const path = `/projects/${project.id}`
     const refused = async (...words: RegExp[]) => {

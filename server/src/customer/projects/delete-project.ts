@@ -6,9 +6,9 @@ export const deleteProjectOperation = customerOperation({
   id: 'projects.delete',
   kind: 'delete',
   path: '/projects/:project_id',
-  summary: 'Give a project up',
+  summary: 'Delete a project',
   description:
-    'Deletes the project and its memberships for good. Refused with `in_use`, naming what is still there, while it has domains, endpoints, routes or API keys, while a provider still has an identity of it, or while mail waits.',
+    'Deletes the project and its memberships permanently. Returns `in_use` while the project has domains, endpoints, routes or API keys, while one of its identities is still registered with a provider, or while mail is queued; the message lists what remains.',
   params: NoParams,
   body: {},
   refusals: ['in_use', 'project_locked'],

@@ -13,7 +13,7 @@ const { owner, project } = await ownProject()
 const path = `/projects/${project.id}`
 
 describe('projects.edit by a customer', () => {
-  test('renames the project, and moves its version', async () => {
+  test('renames the project and increments its version', async () => {
     const before = await owner.get(path)
     const answer = await owner.patch(path, { name: ' Renamed ' })
     assert.equal(answer.status, 200, answer.text)
@@ -26,14 +26,14 @@ describe('projects.edit by a customer', () => {
     assert.deepEqual((await admin.get(path)).body, answer.body)
   })
 
-  test('moves nothing when the name is the same', async () => {
+  test('changes nothing when the name is the same', async () => {
     const { body, headers } = await owner.get(path)
     const answer = await owner.patch(path, { name: body.name })
     assert.deepEqual([answer.status, answer.body], [200, body])
     assert.equal(answer.headers.get('etag'), headers.get('etag'))
   })
 
-  test('takes nothing that is for an administrator', async () => {
+  test('rejects fields that only administrators can set', async () => {
     const before = await owner.get(path)
     for (const field of [
       'user_id',
@@ -57,7 +57,7 @@ describe('projects.edit by a customer', () => {
     assertProblem(await owner.patch(path, { name: 'Stale' }, { 'if-match': etag }), 412, 'stale_resource')
   })
 
-  test('does not go by a role that ended while the lock was waited for', async () => {
+  test('rejects a role that was revoked while the request waited for the lock', async () => {
     const colleague = await member(project.id, 'admin')
     const lowered = await holdingBack(
       database,

@@ -9,8 +9,7 @@ export const editProjectOperation = customerOperation({
   kind: 'edit',
   path: '/projects/:project_id',
   summary: 'Rename a project',
-  description:
-    'Gives the project another `name`. Everything else about it is for an administrator to change.',
+  description: 'Changes the `name` of the project. Only an administrator can change its other fields.',
   params: NoParams,
   body: { name: ProjectFields.name },
   example: { name: 'Web shop' },

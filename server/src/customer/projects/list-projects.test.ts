@@ -10,7 +10,7 @@ const api = await startApi(database)
 const { admin, make, stranger, ownProject } = await customers(api, database)
 
 describe('projects.list by a customer', () => {
-  test('shows the projects in which they are a member, newest first, and no others', async () => {
+  test('shows only the projects in which the caller is a member, newest first', async () => {
     const ada = await stranger()
     const own = await make.makeProject({ user_id: ada.user.id })
     await ownProject()
@@ -25,7 +25,7 @@ describe('projects.list by a customer', () => {
     assert.deepEqual(body.data[1], (await admin.get(`/projects/${own.id}`)).body)
   })
 
-  test('pages by a cursor', async () => {
+  test('is paginated with a cursor', async () => {
     const ada = await stranger()
     const made = []
     for (let n = 0; n < 5; n++) made.unshift((await make.makeProject({ user_id: ada.user.id })).id)
@@ -43,7 +43,7 @@ describe('projects.list by a customer', () => {
     assertProblem(await ada.get('/projects?q=x'), 400, 'invalid_parameter')
   })
 
-  test('forgets a project at the request after the membership ended', async () => {
+  test('omits a project as soon as the caller is no longer a member', async () => {
     const ada = await stranger()
     const { project } = await ownProject()
     const { id } = await make.makeMember(project.id, { email: ada.user.email })

@@ -2,14 +2,17 @@ import { listProjectsOf } from '../../core/control/projects/customers.ts'
 import { projectView } from '../../core/control/projects/projects.ts'
 import { Project } from '../../core/control/projects/wire.ts'
 import { listOf, newestFirst, PageQuery } from '../../core/shared/pages.ts'
-import { userQuery } from '../operation.ts'
+import { NoParams } from '../../platform/http/parameters.ts'
+import { customerQuery } from '../operation.ts'
 
-export const listProjectsQuery = userQuery({
+export const listProjectsQuery = customerQuery({
   id: 'projects.list',
+  runsIn: 'user',
   path: '/projects',
   summary: 'List your projects',
   description:
-    'The projects in which you are a member, newest first. Invitations that you have not accepted are none.',
+    'Returns the projects that you are a member of, newest first. Pending invitations are not included.',
+  params: NoParams,
   query: PageQuery,
   answer: listOf(Project),
   async run({ tx, user, query }) {

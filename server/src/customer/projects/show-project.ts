@@ -7,7 +7,7 @@ export const showProject = customerQuery({
   id: 'projects.show',
   path: '/projects/:project_id',
   summary: 'Show a project',
-  description: 'A project in which you are a member, with the plan in force.',
+  description: 'Returns a project that you are a member of, with its current plan.',
   params: NoParams,
   query: {},
   answer: Project,

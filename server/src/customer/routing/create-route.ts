@@ -11,7 +11,7 @@ export const createRouteOperation = customerOperation({
   path: '/projects/:project_id/routing',
   summary: 'Create a route',
   description:
-    'Decides what happens to inbound mail for one address of a domain, or as its catch-all for all the others. The complete configuration is given, with null for what does not apply; only `is_active` may be left out, and is then true. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`. Refused with `limit_exceeded` beyond `max_routes` (`usage.show`).',
+    'Defines how inbound mail is handled for one address of a domain or, as a catch-all, for all its other addresses. All fields except `is_active`, which defaults to true, are required; send null for those that do not apply. A second route for an address, or a second catch-all for a domain, is rejected with `already_exists`. Returns `limit_exceeded` if `max_routes` (see `usage.show`) would be exceeded.',
   params: NoParams,
   body: NewRouteFields,
   isCompleteConfiguration: true,

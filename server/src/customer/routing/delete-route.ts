@@ -6,9 +6,9 @@ export const deleteRouteOperation = customerOperation({
   id: 'routing.delete',
   kind: 'delete',
   path: '/projects/:project_id/routing/:id',
-  summary: 'Remove a route',
+  summary: 'Delete a route',
   description:
-    "Deletes a route for good. Mail for the address of an address route falls to the domain's catch-all; mail that no route takes is refused.",
+    "Deletes a route permanently. Mail for its address is then handled by the domain's catch-all; mail that matches no route is rejected.",
   params: ItemParams,
   body: {},
   example: {},

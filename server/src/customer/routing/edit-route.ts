@@ -10,7 +10,7 @@ export const editRouteOperation = customerOperation({
   path: '/projects/:project_id/routing/:id',
   summary: 'Edit a route',
   description:
-    'Replaces the complete editable configuration: `domain_id`, `match`, `address`, `action`, `endpoint_id`, `forward_to` and `is_active` are all given, with null for what does not apply; a body that lacks one is refused with `incomplete_configuration`. A second route for an address, or a second catch-all of a domain, is refused with `already_exists`.',
+    'Replaces the complete configuration: `domain_id`, `match`, `address`, `action`, `endpoint_id`, `forward_to` and `is_active` are all required; send null for those that do not apply. If one is missing, the request is rejected with `incomplete_configuration`. A second route for an address, or a second catch-all for a domain, is rejected with `already_exists`.',
   params: ItemParams,
   body: RouteFields,
   isCompleteConfiguration: true,

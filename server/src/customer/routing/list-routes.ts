@@ -8,7 +8,7 @@ export const listRoutesQuery = customerQuery({
   id: 'routing.list',
   path: '/projects/:project_id/routing',
   summary: 'List routes',
-  description: 'Routes, newest first.',
+  description: 'Returns the routes, newest first.',
   params: NoParams,
   query: PageQuery,
   answer: listOf(Route),

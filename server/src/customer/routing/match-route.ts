@@ -6,12 +6,9 @@ import { customerQuery } from '../operation.ts'
 export const matchRouteQuery = customerQuery({
   id: 'routing.match',
   path: '/projects/:project_id/routing/match',
-  summary: 'Tell what becomes of mail for an address',
+  summary: 'Find the route for an address',
   description:
-    'Which route takes mail for an address at this moment, and what it does with it: a route for the address, else one for ' +
-    'the address without its tag (`ada+news@` is `ada@`), else the catch-all of the domain. For a domain that is not ' +
-    'verified the outcome is `domain_not_verified`, with the route that matches: whether mail for it is routed depends on ' +
-    'other projects.',
+    "Returns the route that currently matches mail for an address, and its action: a route for the address, otherwise one for the address without its tag (`ada@` for `ada+news@`), otherwise the domain's catch-all. For an unverified domain, the outcome is `domain_not_verified`, together with the matching route, because whether mail is routed depends on other projects.",
   params: NoParams,
   query: MatchQuery,
   answer: RoutingMatch,

@@ -8,9 +8,9 @@ export const requestConfirmationOperation = customerOperation({
   id: 'routing.request-confirmation',
   kind: 'command',
   path: '/projects/:project_id/routing/:id/request-confirmation',
-  summary: 'Ask the target of a forward again to confirm',
+  summary: 'Resend the confirmation link for a forward',
   description:
-    'Mails `forward_to` another link to confirm that it wants the mail, and ends the link before it. The mail is sent within seconds if the domain is verified. The confirmation mails of a project and to an address are limited in a UTC day; beyond the limit the mail waits for the next day. Nothing is sent if the route does not forward, or `forward_to` has confirmed already. No version moves.',
+    'Sends a new confirmation link to `forward_to` and invalidates the previous one. The message is sent within seconds if the domain is verified. Confirmation messages are limited per project and per address for each UTC day; once the limit is reached, the message is sent the next day. Nothing is sent if the route does not forward, or if the recipient has already confirmed. The version does not change.',
   params: ItemParams,
   body: {},
   example: {},

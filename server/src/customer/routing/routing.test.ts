@@ -15,7 +15,7 @@ const developer = await member(project.id, 'developer')
 const path = `/projects/${project.id}/routing`
 
 describe('routing.create by a customer', () => {
-  test('makes a route of a domain of the project, one for each address', async () => {
+  test("creates a route for one of the project's domains, one per address", async () => {
     const domain = await make.makeDomain(project.id)
     const wanted = {
       ...routeConfiguration,
@@ -32,7 +32,7 @@ describe('routing.create by a customer', () => {
     assertProblem(await developer.post(path, incomplete), 422, 'incomplete_configuration')
   })
 
-  test('says the same of a domain or an endpoint of another project as of one that never was', async () => {
+  test("returns the same response for another project's domain or endpoint as for a missing one", async () => {
     const mine = await make.makeDomain(project.id)
     const theirs = await make.makeDomain(other.id)
     const endpoint = await make.makeEndpoint(other.id)
@@ -53,7 +53,7 @@ describe('routing.create by a customer', () => {
 })
 
 describe('routing.edit and routing.delete by a customer', () => {
-  test('replace a route and take it away', async () => {
+  test('replace and delete a route', async () => {
     const domain = await make.makeDomain(project.id)
     const { id } = await make.makeRoute(project.id, { domain_id: domain.id })
     const wanted = { ...routeConfiguration, domain_id: domain.id, action: 'drop' }
@@ -67,7 +67,7 @@ describe('routing.edit and routing.delete by a customer', () => {
 })
 
 describe('routing.match by a customer', () => {
-  test('says the same of a name that another project has proved, claims or never had', async () => {
+  test('returns the same response for a name that another project has verified, has claimed or does not have', async () => {
     const [held, claimed, free] = ['held-elsewhere.example', 'claimed-twice.example', 'nobody-else.example']
     await make.makeDomain(other.id, { name: held, status: 'verified' })
     await make.makeDomain(other.id, { name: claimed, status: 'pending' })

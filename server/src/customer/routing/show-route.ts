@@ -7,7 +7,7 @@ export const showRoute = customerQuery({
   id: 'routing.show',
   path: '/projects/:project_id/routing/:id',
   summary: 'Show a route',
-  description: 'One route.',
+  description: 'Returns one route.',
   params: ItemParams,
   query: {},
   answer: Route,

@@ -9,10 +9,10 @@ export const listSuppressionsQuery = customerQuery({
   path: '/projects/:project_id/suppressions',
   pathOfKey: '/suppressions',
   summary: 'List suppressed addresses',
-  description: 'Addresses to which the project sends no more, in alphabetical order.',
+  description: 'Returns the addresses to which the project does not send, in alphabetical order.',
   params: NoParams,
   query: PageQuery,
-  reads: 'mail',
+  runsIn: 'mail',
   answer: listOf(Suppression),
   run: async ({ tx, projectId, query }) => ({ answer: await suppressionsPage(tx, projectId, query) }),
 })

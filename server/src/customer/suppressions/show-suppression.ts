@@ -8,10 +8,10 @@ export const showSuppressionQuery = customerQuery({
   path: '/projects/:project_id/suppressions/:address',
   pathOfKey: '/suppressions/:address',
   summary: 'Show a suppressed address',
-  description: 'Why and since when the project sends no more to an address.',
+  description: 'Returns the reason and the time of a suppression.',
   params: Type.Object({ address: SuppressedAddress }, { additionalProperties: false }),
   query: {},
-  reads: 'mail',
+  runsIn: 'mail',
   answer: Suppression,
   run: async ({ tx, projectId, params }) => ({
     answer: suppressionView(await findSuppression(tx, projectId, params.address)),

@@ -6,9 +6,9 @@ export const showUsageQuery = customerQuery({
   id: 'usage.show',
   path: '/projects/:project_id/usage',
   pathOfKey: '/usage',
-  summary: 'Show what was used of the limits',
+  summary: 'Show usage and limits',
   description:
-    'Mails accepted today and this month against the plan in force, how many things the project has of how many allowed, and what became of mail in the last 30 days.',
+    'Returns the messages accepted today and this month compared with the current plan, the number of resources compared with their limits, and the delivery results of the last 30 days.',
   params: NoParams,
   query: {},
   answer: Usage,

@@ -1,6 +1,7 @@
 import { domainToASCII } from 'node:url'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import type { ByteLimits } from '../../core/control/caps/caps.ts'
+import { reportCount } from '../../core/mail/feedback/feedback.ts'
 import { type FeedbackDeps, ingestReport } from '../../core/mail/feedback/ingest-report.ts'
 import { decodeReturnPath } from '../../core/mail/feedback/match-bounce.ts'
 import { isSrsPath, type SrsKeys } from '../../core/mail/feedback/srs-path.ts'
@@ -8,7 +9,6 @@ import type { AnalysisThreads } from '../../core/mail/inbound/analysis-threads.t
 import { PosternError } from '../../platform/errors.ts'
 import { createRateLimit, networkOf } from '../../platform/http/rate-limit.ts'
 import type { Whose } from '../../platform/scheduling/fair-queue.ts'
-import { metrics } from '../../platform/telemetry/metrics.ts'
 import { BufferBudget, withBufferedMail } from '../smtp/mail-buffer.ts'
 import { type RelayNetworks, senderKeyOf } from '../smtp/relay-networks.ts'
 import { processingLimit, Refusal, temporaryFailure, tooManyUnknown, userUnknown } from '../smtp/replies.ts'
@@ -16,27 +16,27 @@ import { isReporter, type Reporters } from './reporters.ts'
 
 export interface BounceSessionDeps extends FeedbackDeps {
   byteLimits: ByteLimits
-  /** Of the return paths of forwarded mail. */
+  /** Keys for the return paths of forwarded mail. */
   srsKeys: SrsKeys
   analysisThreads: AnalysisThreads
-  /** Who may send complaints without a DKIM signature aligned with From. */
+  /** Senders whose complaints are accepted without a DKIM signature aligned with From. */
   reporters: Reporters
   relays: RelayNetworks
   returnPathHost: string
 }
 
 export const maxBytes = 1024 * 1024
-// Room for 64 reports of maximum size. A network may use a quarter of it.
+// Holds 64 reports of maximum size. A network can use a quarter of it.
 const bufferBytes = 64 * maxBytes
-// Far above what a misconfiguration causes; stops clients that guess return paths.
+// Far above the rate that a misconfiguration would cause; stops clients that guess return paths.
 const refusalsPerMinute = 100
-/** From one network. Large providers send a few a second. */
+/** Per network. Large providers send a few per second. */
 const complaintsPerMinute = 300
 
-/** The addressee of all complaints together, except those of networks that are configured as reporters. */
+/** The shared addressee for all complaints, except those from networks that are configured as reporters. */
 const complaints = 'complaints'
 
-/** What each command of the return-path MX does: RCPT checks the address, DATA ingests the report. */
+/** The SMTP commands of the return-path MX: RCPT checks the address, DATA ingests the report. */
 export class BounceSession {
   readonly #deps: BounceSessionDeps
   readonly #budget = new BufferBudget(bufferBytes)
@@ -47,7 +47,7 @@ export class BounceSession {
     this.#deps = deps
   }
 
-  /** RCPT. Null: the recipient is accepted. */
+  /** RCPT. Null if the recipient is accepted. */
   async checkRecipient(address: string, remoteAddress: string): Promise<Refusal | null> {
     const senderKey = this.#senderKeyOf(address, remoteAddress)
     if (senderKey) return this.#checkLimits(senderKey, this.#isForComplaints(address), remoteAddress)
@@ -60,8 +60,8 @@ export class BounceSession {
   }
 
   /**
-   * The network and addressee to which a report is charged; undefined for an address that does not exist. A return path
-   * names the shard of the project that sent the mail: projects of one shard are one addressee.
+   * The network and addressee that a report is charged to; undefined for an address that does not exist. A
+   * return path contains the sending project's shard: all projects in a shard count as one addressee.
    */
   #senderKeyOf(address: string, remoteAddress: string): Whose | undefined {
     const { keys, srsKeys, relays, reporters } = this.#deps
@@ -106,16 +106,19 @@ export class BounceSession {
     )
   }
 
-  /** Any client can write to an address for complaints: a report counts only if its sender is authenticated. */
+  /**
+   * Any client can send mail to a complaint address, so a report is accepted only if its sender is
+   * authenticated.
+   */
   async #requireReporter(raw: Buffer, senderKey: Whose, remoteAddress: string): Promise<void> {
     const { analysisThreads, reporters, log } = this.#deps
     if (isReporter(reporters, { address: remoteAddress })) return
     const signers = await analysisThreads.verify(raw, senderKey)
     if (isReporter(reporters, { signers })) return
     if (signers.isIncomplete) throw new Refusal(451, '4.7.5 DKIM key lookup failed, try again later')
-    metrics.reports.add({ kind: 'none', outcome: 'refused' })
-    log.info({ size: raw.length }, 'complaint report without a valid DKIM signature refused')
-    throw new Refusal(550, '5.7.1 Complaint reports need a valid DKIM signature aligned with From')
+    reportCount.add({ kind: 'none', outcome: 'refused' })
+    log.info({ size: raw.length }, 'complaint report without a valid DKIM signature rejected')
+    throw new Refusal(550, '5.7.1 Complaint reports require a valid DKIM signature aligned with From')
   }
 
   async #ingest(raw: Buffer, address: string, senderKey: Whose, remoteAddress: string): Promise<void> {
@@ -129,8 +132,11 @@ export class BounceSession {
       if (error instanceof PosternError && error.code === 'rate_limited') throw processingLimit()
       const isUnavailable = error instanceof PosternError && error.code === 'unavailable'
       if (isUnavailable)
-        log.warn({ err: error }, 'report not stored, database unavailable; the sender retries')
-      else log.error({ err: error }, 'report not processed; the sender retries')
+        log.warn(
+          { err: error },
+          'report not stored because the database is unavailable; the sender will retry',
+        )
+      else log.error({ err: error }, 'report not processed; the sender will retry')
       throw temporaryFailure()
     }
   }

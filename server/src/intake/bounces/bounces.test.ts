@@ -13,7 +13,7 @@ import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openCells, testDatabase } from '../../testing/harness/database.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
 
-/** Reports as machines bring them: real SMTP, by a client that keeps to the rules. */
+/** Reports sent over real SMTP by a well-behaved client. */
 const database = await testDatabase()
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const logLines: string[] = []
@@ -42,7 +42,7 @@ const newProject = () => ++projects
 const transport = nodemailer.createTransport({ host: '127.0.0.1', port: listener.port, pool: true })
 cleanUp(async () => transport.close())
 
-/** The reply to the whole of it. */
+/** Returns the reply to DATA. */
 async function send(to: string, raw: string, from = ''): Promise<string> {
   const sent = await transport.sendMail({ envelope: { from, to: [to] }, raw })
   return sent.response
@@ -70,7 +70,7 @@ describe('a report', () => {
     ['postfix-expired', 'failed', '4.2.2', /451 4\.2\.2 Mailbox full/],
   ]
   for (const [name, becomes, status, reply] of expected) {
-    test(`of Postfix, ${name}, makes the mail ${becomes}`, async () => {
+    test(`from Postfix, ${name}, sets the status ${becomes}`, async () => {
       const project = newProject()
       const mail = await makeMail(project, { address: 'Someone@Example.net' })
       assert.match(await report(mail, name), /^250 2\.0\.0/)
@@ -94,12 +94,12 @@ describe('a report', () => {
     await report(mail, 'postfix-delayed')
     assert.equal((await stateOf(mail)).status, 'delivered')
     await report(mail, 'postfix-unknown-user')
-    assert.equal((await stateOf(mail)).status, 'bounced', 'a late bounce is believed')
+    assert.equal((await stateOf(mail)).status, 'bounced', 'a late bounce is applied')
     await report(mail, 'postfix-relayed')
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('that arrives before the worker has finished completes the delivery', async () => {
+  test('that arrives before the worker records its result completes the delivery', async () => {
     const mail = await makeMail(newProject(), { status: 'queued', dispatch: 'leased' })
     await report(mail, 'postfix-relayed')
     const { status, dispatch, events } = await stateOf(mail)
@@ -147,7 +147,7 @@ describe('a report', () => {
     assert.match(logLines.join(''), /report ignored, unknown message/)
   })
 
-  test('is required: automatic replies and other mail to a return path are accepted and ignored', async () => {
+  test('is the only kind of mail processed at a return path; automatic replies and other mail are accepted and ignored', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     assert.match(await report(mail, 'vacation'), /^250/)
@@ -169,7 +169,7 @@ describe('a report', () => {
 })
 
 describe('a complaint', () => {
-  test('suppresses the address, whichever field identifies the mail', async () => {
+  test('suppresses the address, regardless of which field identifies the message', async () => {
     const project = newProject()
     const traces = ['Original-Mail-From', 'Return-Path', 'X-Postern-Ref']
     for (const kept of traces) {
@@ -188,7 +188,7 @@ describe('a complaint', () => {
     )
   })
 
-  test('that arrives at the return path counts as well', async () => {
+  test('that arrives at the return path is also applied', async () => {
     const mail = await makeMail(newProject())
     const { returnPath, raw } = reportAbout(keys, mail, 'complaint', {
       'return-path': 'a@b.example',
@@ -198,7 +198,7 @@ describe('a complaint', () => {
     assert.equal((await stateOf(mail)).status, 'complained')
   })
 
-  test('is ignored when its type is not-spam, or it identifies no mail of ours', async () => {
+  test('is ignored if its type is not-spam or it does not identify a known message', async () => {
     const mail = await makeMail(newProject())
     await complain(mail, { type: 'not-spam' })
     await complain(mail, { type: 'auth-failure' })
@@ -215,7 +215,7 @@ describe('an address', () => {
       (error: { response?: string }) => error.response,
     )
 
-  test('that is neither a return path nor for complaints is refused', async () => {
+  test('that is neither a return path nor for complaints is rejected', async () => {
     for (const to of [
       'someone@bounces.example.org',
       'postmaster@bounces.example.org',
@@ -229,7 +229,7 @@ describe('an address', () => {
     }
   })
 
-  test('with any one character of its token changed, or signed by others, is refused', async () => {
+  test('is rejected if any character of its token is changed or it is signed with another key', async () => {
     const mail = await makeMail(newProject())
     const { returnPath } = reportAbout(keys, mail, 'postfix-relayed')
     const [local = '', domain] = returnPath.split('@')
@@ -255,7 +255,7 @@ describe('an address', () => {
     assert.equal((await stateOf(mail)).status, 'sent')
   })
 
-  test('that is unknown closes the connection when tried too often', async () => {
+  test('that is unknown causes a disconnect if it is tried too often', async () => {
     const fresh = await startBounces(deps)
     const guesser = nodemailer.createTransport({ host: '127.0.0.1', port: fresh.port, pool: true })
     const guess = (n: number) =>

@@ -5,10 +5,11 @@ import { StrictSmtpServer } from '../smtp/strict-server.ts'
 import { BounceSession, type BounceSessionDeps, maxBytes } from './bounce-session.ts'
 
 /**
- * The MX of the return-path host: bounces and delivery reports at the return paths of mail, complaints at `fbl` and
- * `abuse`. It relays nothing, delivers nothing and sends no replies by mail: a report becomes rows, or is ignored.
+ * The MX of the return-path host: bounces and delivery reports at return paths, complaints at `fbl` and
+ * `abuse`. It never relays, delivers or replies by mail. A report is stored or ignored.
  *
- * 250 is sent after the transaction has committed. After any earlier failure the client still has the report, and retries.
+ * 250 is sent only after the transaction has committed. If anything fails before that, the client still has
+ * the report and retries.
  */
 export interface BounceDeps extends BounceSessionDeps {
   host: string
@@ -18,7 +19,8 @@ export interface BounceDeps extends BounceSessionDeps {
 }
 
 const maxClients = 500
-// Postfix opens 20 per destination (default_destination_concurrency_limit), and several may share one address.
+// Postfix opens 20 connections per destination (default_destination_concurrency_limit), and several Postfix
+// servers can share one address.
 const maxClientsPerNetwork = 50
 const idleMs = 60_000
 const lifetimeMs = 10 * 60_000
@@ -32,7 +34,7 @@ export async function startBounces(deps: BounceDeps): Promise<Listener> {
     ...deps.tls,
     size: maxBytes,
     rejectOversized: true,
-    // A report is about one mail. A client with two sends them in separate transactions.
+    // A report is about one message. A client with two reports sends them in separate transactions.
     maxRecipients: 1,
     maxClients,
     socketTimeout: idleMs,

@@ -19,7 +19,7 @@ import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 import type { Listener } from '../smtp/listener.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
 
-/** What the intake does when something is wrong: with the database, with whoever speaks to it, or at its end. */
+/** Database and client failures, and the intake's shutdown. */
 const database = await testDatabase()
 const proxy = await startPostgresProxy(database.url)
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
@@ -51,7 +51,7 @@ const listener = await start()
 
 const reportOf = (mail: TestMail): Report => reportAbout(keys, mail, 'postfix-unknown-user')
 
-/** One connection, one mail; the reply to it, whatever it is. */
+/** Sends one message on a new connection and returns the reply. */
 async function send(
   { port }: Listener,
   { returnPath, raw }: Report,
@@ -70,7 +70,7 @@ let projects = 4000
 const newProject = () => ++projects
 
 describe('an unavailable database', () => {
-  test('causes 451, and the report is applied on retry', async () => {
+  test('causes a 451 reply, and the retried report is applied', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     const url = new URL(database.url)
@@ -78,12 +78,15 @@ describe('an unavailable database', () => {
     const away = await start({ cells: openCells({ ...database, url: url.href }) })
     assert.match(await send(away, reportOf(mail)), /^451 4\.3\.0/)
     assert.equal((await stateOf(mail)).status, 'sent')
-    assert.match(logLines.join(''), /report not stored, database unavailable; the sender retries/)
+    assert.match(
+      logLines.join(''),
+      /report not stored because the database is unavailable; the sender will retry/,
+    )
     assert.match(await send(listener, reportOf(mail)), /^250/)
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('before the commit leaves nothing; after it, with the response lost, leaves one event', async () => {
+  test('before the commit stores nothing; after the commit, when the response is lost, stores one event', async () => {
     for (const moment of ['onStatement', 'onDone'] as const) {
       const project = newProject()
       const mail = await makeMail(project)
@@ -96,7 +99,7 @@ describe('an unavailable database', () => {
     }
   })
 
-  test('with an unexpected error causes 451 and an error in the log', async () => {
+  test('with an unexpected error causes a 451 reply and a logged error', async () => {
     const mail = await makeMail(newProject())
     await database.query('alter table mail.outbox rename to outbox_away')
     assert.match(await send(listener, reportOf(mail)), /^451/)
@@ -107,8 +110,8 @@ describe('an unavailable database', () => {
   })
 })
 
-describe('a client of the intake', () => {
-  test('sends at most 1 MiB, with or without SIZE', async () => {
+describe('an intake client', () => {
+  test('can send at most 1 MiB, with or without SIZE', async () => {
     const mail = await makeMail(newProject())
     const report = reportOf(mail)
     const huge = { ...report, raw: report.raw + 'x'.repeat(70).concat('\r\n').repeat(20_000) }
@@ -123,7 +126,7 @@ describe('a client of the intake', () => {
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('is disconnected when its mail data does not end', async () => {
+  test('is disconnected if its mail data does not end', async () => {
     const client = await SmtpClient.open(listener.port)
     await client.begin(reportOf(await makeMail(newProject())).returnPath)
     const line = Buffer.from(`${'x'.repeat(998)}\r\n`.repeat(100))
@@ -136,7 +139,7 @@ describe('a client of the intake', () => {
     assert.ok(client.isOver && written < 50 * 1024 * 1024, `${written} bytes`)
   })
 
-  test('that disconnects in the middle of a report has no effect', async () => {
+  test('has no effect if it disconnects in the middle of a report', async () => {
     const mail = await makeMail(newProject())
     const { returnPath, raw } = reportOf(mail)
     const client = await SmtpClient.open(listener.port)
@@ -147,7 +150,7 @@ describe('a client of the intake', () => {
     assert.equal((await stateOf(mail)).status, 'sent')
   })
 
-  test('sends one report per transaction', async () => {
+  test('can send one report per transaction', async () => {
     const [one, other] = [reportOf(await makeMail(1)), reportOf(await makeMail(1))]
     const client = await SmtpClient.open(listener.port)
     await client.say('EHLO a.example')
@@ -157,7 +160,7 @@ describe('a client of the intake', () => {
     client.close()
   })
 
-  test('uses at most a quarter of the buffer budget', async () => {
+  test('can use at most a quarter of the buffer budget', async () => {
     const slow = await Promise.all(
       Array.from({ length: 16 }, async () => {
         const client = await SmtpClient.open(listener.port)
@@ -167,26 +170,26 @@ describe('a client of the intake', () => {
       }),
     )
     const report = reportOf(await makeMail(newProject()))
-    await eventually('the memory of the network is full', async () =>
+    await eventually('the share of the network is used up', async () =>
       /^452 4\.3\.1/.test(await send(listener, report)),
     )
     assert.match(await send(listener, report, '127.0.0.2'), /^250/)
     for (const client of slow) client.close()
-    await eventually('its memory is free again', async () => /^250/.test(await send(listener, report)))
+    await eventually('its memory is released', async () => /^250/.test(await send(listener, report)))
   })
 
-  test('has at most fifty connections, each for a limited time', async () => {
+  test('can open at most fifty connections, each for a limited time', async () => {
     const crowded = await start()
     const clients = await Promise.all(Array.from({ length: 100 }, () => SmtpClient.open(crowded.port)))
     const late = await SmtpClient.open(crowded.port)
     assert.equal(await late.say('EHLO a.example'), undefined, 'the connection was closed')
     for (const client of clients) client.close()
     const report = reportOf(await makeMail(newProject()))
-    await eventually('others are let in', async () => /^250/.test(await send(crowded, report)))
+    await eventually('new connections are accepted', async () => /^250/.test(await send(crowded, report)))
     await crowded.stop(1000)
   })
 
-  test('can use STARTTLS only where a certificate is configured', async () => {
+  test('can use STARTTLS only if a certificate is configured', async () => {
     const { cert, key } = makeCertificate()
     const secure = await start({ tls: { cert, key } })
     const mail = await makeMail(newProject())
@@ -201,8 +204,8 @@ describe('a client of the intake', () => {
   })
 })
 
-describe('an intake that shuts down', () => {
-  test('finishes reports in transfer, closes other sessions and accepts no connections', async () => {
+describe('an intake that is shutting down', () => {
+  test('finishes receiving reports, closes other sessions and accepts no connections', async () => {
     const ending = await start()
     const mail = await makeMail(newProject())
     const { returnPath, raw } = reportOf(mail)
@@ -219,12 +222,12 @@ describe('an intake that shuts down', () => {
     assert.equal((await stateOf(mail)).status, 'bounced')
   })
 
-  test('does not wait longer than the grace period', async () => {
+  test('waits no longer than the grace period', async () => {
     const ending = await start()
     const client = await SmtpClient.open(ending.port)
     await client.begin(reportOf(await makeMail(newProject())).returnPath)
     await ending.stop(300)
-    // A client that is too slow, or is left at the end of the library's own wait, is given a reply.
+    // The connection is closed without a reply.
     assert.equal(await client.reply(), undefined)
   })
 })

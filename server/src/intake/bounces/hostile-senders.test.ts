@@ -24,7 +24,9 @@ import { startDns } from '../../testing/peers/dns.ts'
 import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
 
-/** What strangers send is parsed once, in threads, within budgets; and not everybody may send complaints. */
+/**
+ * Untrusted mail is parsed once, in threads, within budgets, and only known reporters can send complaints.
+ */
 const { key, record } = makeDkimPair('feedback.example.net')
 const dns = await startDns({
   '.': [{ name: `${key.selector}._domainkey.${key.domain}`, type: 'TXT', value: record }],
@@ -45,7 +47,7 @@ const fbl = `fbl@${returnPathHost}`
 async function bouncesWith(changes: Partial<BounceDeps> = {}) {
   const listener = await startBounces({ ...bounceDeps(api.context, undefined), port: 0, ...changes })
   cleanUp(() => listener.stop(1000))
-  /** The reply, whatever it is. */
+  /** Returns the reply, whether it is a success or an error. */
   return async (to: string, raw: string | Buffer, localAddress = '127.0.0.1'): Promise<string> => {
     const transport = nodemailer.createTransport({ host: '127.0.0.1', port: listener.port, localAddress })
     return transport.sendMail({ envelope: { from: '', to: [to] }, raw }).then(
@@ -55,7 +57,7 @@ async function bouncesWith(changes: Partial<BounceDeps> = {}) {
   }
 }
 
-/** How many jobs of the threads have ended so. */
+/** The number of thread jobs with this outcome. */
 async function jobs(work: string, outcome = 'done'): Promise<number> {
   const metric = await registry.getSingleMetric('postern_analysis_jobs_total')?.get()
   const found = metric?.values.find(({ labels }) => labels['work'] === work && labels['outcome'] === outcome)
@@ -77,7 +79,7 @@ describe('a report', () => {
     assert.equal(parsedHere.mock.callCount(), here)
   })
 
-  test('of a network that has used up its processor time is deferred, and that of another network is accepted', async () => {
+  test('is deferred if its network has used up its CPU time, but accepted from another network', async () => {
     const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerNetwork: 0.001 } })
     const send = await bouncesWith({ analysisThreads, relays: noNetworks })
     const replies: string[] = []
@@ -88,7 +90,7 @@ describe('a report', () => {
     assert.deepEqual(replies, ['250 2.0.0', '451 4.7.1', '250 2.0.0'])
   })
 
-  test('to an addressee that has used up its processor time is deferred, and others are accepted', async () => {
+  test('is deferred if its addressee has used up its CPU time, but accepted for other addressees', async () => {
     const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
     const send = await bouncesWith({ analysisThreads, relays: noNetworks })
     const [full, other] = [await makeMail(++projects), await makeMail(++projects)]
@@ -100,8 +102,8 @@ describe('a report', () => {
     assert.deepEqual(replies, ['250 2.0.0', '451 4.7.1', '250 2.0.0'])
   })
 
-  test('to a flooded addressee is accepted from a network that has sent little', async () => {
-    // Little flows back between two reports.
+  test('to a flooded addressee is accepted from a network that has sent little mail', async () => {
+    // The budget recovers only slightly between two reports.
     const limits = { cpuMsPerNetwork: 100, cpuMsPerAddressee: 0.001, quietCpuMs: 0.001 }
     const analysisThreads = testAnalysisThreads({ limits })
     const send = await bouncesWith({ analysisThreads, relays: noNetworks })
@@ -128,7 +130,7 @@ describe('a complaint', () => {
   }
   const fromReporter = (raw: string) => raw.replace(/^From: .*$/m, `From: <reports@${key.domain}>`)
 
-  test('of an unknown reporter is refused, and not parsed', async () => {
+  test('from an unknown reporter is rejected without being parsed', async () => {
     const send = await bouncesWith()
     const { mail, raw } = await complaint()
     const before = await jobs('report')
@@ -138,14 +140,14 @@ describe('a complaint', () => {
     assert.equal(await jobs('report'), before)
   })
 
-  test('with a valid DKIM signature of the domain in From is accepted', async () => {
+  test('with a valid DKIM signature by the domain in From is accepted', async () => {
     const send = await bouncesWith()
     const { mail, signed } = await complaint()
     assert.match(await send(fbl, signed), /^250/)
     assert.equal((await stateOf(mail)).status, 'complained')
   })
 
-  test('that was changed after signing, or is signed by another domain, is refused', async () => {
+  test('that was modified after signing or is signed by another domain is rejected', async () => {
     const send = await bouncesWith()
     const { mail, raw, signed } = await complaint()
     assert.match(await send(fbl, String(signed).replace('abuse', 'fraud')), /^550 5\.7\.1/)
@@ -154,7 +156,7 @@ describe('a complaint', () => {
     assert.equal((await stateOf(mail)).status, 'sent')
   })
 
-  test('of a configured domain or network is accepted with any From', async () => {
+  test('from a configured domain or network is accepted with any From', async () => {
     const byDomain = await bouncesWith({ reporters: { networks: noNetworks, domains: ['example.net'] } })
     const one = await complaint()
     const other = one.raw.replace(/^From: .*$/m, 'From: <reports@provider.example>')
@@ -174,7 +176,7 @@ describe('a complaint', () => {
     assert.equal((await stateOf(two.mail)).status, 'complained')
   })
 
-  test('of a configured network is accepted while other networks use up the processor time for complaints', async () => {
+  test('from a configured network is accepted while other networks use up the CPU time for complaints', async () => {
     const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })
     const reporters = { networks: networksOf(['127.0.0.3']), domains: [] }
     const send = await bouncesWith({ analysisThreads, reporters, relays: noNetworks })
@@ -185,14 +187,14 @@ describe('a complaint', () => {
     assert.equal((await stateOf(mail)).status, 'complained')
   })
 
-  test('whose DKIM key lookup fails is deferred', async () => {
+  test('is deferred if its DKIM key lookup fails', async () => {
     const send = await bouncesWith({
       analysisThreads: testAnalysisThreads({ limits: { authTimeoutMs: 2000 } }),
     })
     assert.match(await send(fbl, (await complaint()).signed), /^451 4\.7\.5/)
   })
 
-  test('is accepted 300 times a minute from one network', async () => {
+  test('is accepted up to 300 times per minute from one network', async () => {
     const listener = await startBounces({
       ...bounceDeps(api.context, undefined),
       ...{ port: 0, relays: noNetworks },
@@ -212,8 +214,8 @@ describe('a complaint', () => {
   })
 })
 
-describe('a mail to fifty addresses of a project', () => {
-  test('is analysed once, in threads, and stored once', async () => {
+describe("a message to fifty of a project's addresses", () => {
+  test('is analyzed once, in threads, and stored once', async () => {
     const shop = await makeReceiver()
     await shop.route('support', shop.toEndpoint)
     const { open, inboundOf, eventsOf } = await openInbound(api, database)
@@ -238,9 +240,9 @@ describe('a mail to fifty addresses of a project', () => {
     assert.equal(parsedHere.mock.callCount(), here)
 
     assert.equal((await inboundOf(shop.id)).length, 50)
-    const [stored] = await database.query<{ bodies: number; content: number; told: number }>(
+    const [stored] = await database.query<{ bodies: number; content: number; event_data: number }>(
       `select count(*)::int as bodies, sum(octet_length(content))::int as content,
-              sum(octet_length(event_data))::int as told from mail.inbound_bodies where project_id = $1`,
+              sum(octet_length(event_data))::int as event_data from mail.inbound_bodies where project_id = $1`,
       [shop.id],
     )
     assert.equal(stored?.bodies, 1)
@@ -255,32 +257,32 @@ describe('a mail to fifty addresses of a project', () => {
       `select inbound_bytes::int as bytes from mail.usage where project_id = $1 and period = 'day'`,
       [shop.id],
     )
-    assert.equal(used?.bytes, (stored?.content ?? 0) + (stored?.told ?? 0) + 50 * 1024)
+    assert.equal(used?.bytes, (stored?.content ?? 0) + (stored?.event_data ?? 0) + 50 * 1024)
 
     const events = await eventsOf(shop.id)
     assert.equal(new Set(events.map(({ data }) => data['inbound_id'])).size, 50)
     assert.equal(new Set(events.map(({ data }) => (data['envelope'] as { to: string }).to)).size, 50)
     for (const { data } of events) assert.equal((data['text'] as string).length, 500 * 81)
 
-    // As an endpoint gets them.
-    const letters = new PendingDeliveries(api.context.cells.all[0].mail)
+    // The deliveries to an endpoint.
+    const pending = new PendingDeliveries(api.context.cells.all[0].mail)
     const [{ shard } = { shard: 0 }] = await database.query<{ shard: number }>(
       'select postern.shard_of($1) as shard',
       [shop.id],
     )
     const queue = { shard, endpoint_id: shop.endpoint.id, project_id: shop.id, lease: 1 }
-    const due = await letters.next({ ...queue, after: undefined, most: 50 })
+    const due = await pending.next({ ...queue, after: undefined, most: 50 })
     assert.equal(due.length, 50)
-    for (const letter of due.slice(0, 3)) {
-      const { event } = letter
+    for (const delivery of due.slice(0, 3)) {
+      const { event } = delivery
       assert.ok(event)
-      const body = await letters.withBody({ ...letter, event }, 'healthy', async (bytes) => String(bytes))
+      const body = await pending.withBody({ ...delivery, event }, 'healthy', async (bytes) => String(bytes))
       const { data } = events.find(({ id }) => id === event.id) ?? {}
       assert.deepEqual(JSON.parse(body).data, { ...data, project_id: shop.id })
     }
   })
 
-  test('of a network or to a project without processor time is deferred, and others are accepted', async () => {
+  test('is deferred if its network or project has used up its CPU time, while others are accepted', async () => {
     const [full, other] = [await makeReceiver(), await makeReceiver()]
     for (const one of [full, other]) await one.route(null, one.toEndpoint)
     const analysisThreads = testAnalysisThreads({ limits: { cpuMsPerAddressee: 0.001, quietCpuMs: 0 } })

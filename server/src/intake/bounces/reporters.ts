@@ -2,14 +2,17 @@ import type { BlockList } from 'node:net'
 import type { Signers } from '../../formats/authentication.ts'
 import { isIn } from '../smtp/relay-networks.ts'
 
-/** Who may send complaints, in addition to senders whose DKIM signature is aligned with From. */
+/** Senders whose complaints are accepted, in addition to those whose DKIM signature is aligned with From. */
 export interface Reporters {
   networks: BlockList
-  /** In lower case. Their signatures, and those of their subdomains, count for any From. */
+  /** In lower case. Signatures by these domains and their subdomains are accepted for any From. */
   domains: readonly string[]
 }
 
-/** Whether a complaint comes from an accepted reporter, by network address or by valid signature. */
+/**
+ * Whether a complaint comes from an accepted reporter, identified by its network address or a valid
+ * signature.
+ */
 export function isReporter(
   { networks, domains }: Reporters,
   known: { address: string } | { signers: Signers },

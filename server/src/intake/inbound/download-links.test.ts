@@ -10,7 +10,7 @@ import { openInbound, someMail } from '../../testing/harness/inbound-harness.ts'
 import { submit } from '../../testing/harness/submission-harness.ts'
 import { eventually } from '../../testing/harness/waiting.ts'
 
-/** What is too large for an event, and how it is fetched. */
+/** Content that is too large for an event, and its download. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { makeReceiver } = receivers(database, await signedIn(api))
@@ -41,11 +41,11 @@ async function received(raw: string): Promise<Data> {
   return (await eventsOf(shop.id))[0]?.data as unknown as Data
 }
 
-/** Where it is served, whatever the public address is. */
+/** Fetches from the test server instead of the public URL. */
 const fetched = (url: string) => fetch(new URL(new URL(url).pathname, api.url))
 
 describe('attachments', () => {
-  test('of up to 256 KiB together are in the event, larger ones behind links that browsers do not render', async () => {
+  test('of up to 256 KiB in total are included in the event; larger ones are linked, and browsers do not render them', async () => {
     const half = Buffer.alloc(128 * 1024, 'x')
     const small = await received(
       someMail({ fields: mixed, body: [attached(half), attached(half), '--b--'].join('\r\n') }),
@@ -76,7 +76,7 @@ describe('attachments', () => {
     assert.match(answer.headers.get('content-security-policy') ?? '', /^sandbox;/)
   })
 
-  test('that were purged, or never existed, are 404', async () => {
+  test('that were purged or never existed return 404', async () => {
     const data = await received(someMail())
     const keys = linkKeysOf(api.context.config.masterKeys)
     const [row] = await database.query<{ id: string; shard: number }>(
@@ -99,8 +99,8 @@ describe('attachments', () => {
   })
 })
 
-describe('a mail', () => {
-  test('is downloaded byte for byte', async () => {
+describe('a message', () => {
+  test('is downloaded unchanged', async () => {
     const raw = someMail({ body: 'caf\xe9 \x01\r\n..\r\n' })
     const { raw_url } = await received(raw)
     const answer = await fetched(raw_url)
@@ -111,14 +111,14 @@ describe('a mail', () => {
     )
   })
 
-  test('that is not read by its client keeps its slot until the client disconnects', async () => {
+  test('that the client does not read keeps its slot until the client disconnects', async () => {
     const { raw_url } = await received(someMail({ body: `${'x'.repeat(998)}\r\n`.repeat(20_000) }))
     const url = new URL(new URL(raw_url).pathname, api.url)
     const begin = () =>
       new Promise<IncomingMessage>((resolve, reject) => {
         request(url, { agent: false }, resolve).on('error', reject).end()
       })
-    // The place of the download before may still be taken.
+    // The previous download may still occupy its slot.
     const begun = () =>
       eventually('a download has begun', async () => {
         const answer = await begin()
@@ -129,14 +129,14 @@ describe('a mail', () => {
     const idle = [await begun(), await begun()]
     assert.equal((await fetched(raw_url)).status, 503)
     for (const answer of idle) answer.destroy()
-    await eventually('their places are free', async () => {
+    await eventually('their slots are free', async () => {
       const answer = await fetched(raw_url)
       await answer.arrayBuffer()
       return answer.status === 200
     })
   })
 
-  test('of one project, downloaded from many networks and not read, leaves slots to another project', async () => {
+  test('of one project, requested from many networks but not read, leaves slots for another project', async () => {
     const behind = await startApi(database, { POSTERN_TRUSTED_PROXIES: '127.0.0.1' })
     const body = `${'x'.repeat(998)}\r\n`.repeat(20_000)
     const [mine, theirs] = [await received(someMail({ body })), await received(someMail())]
@@ -155,7 +155,7 @@ describe('a mail', () => {
     assert.equal(begun, 2, 'the others of its project wait')
     for (const one of idle) one.destroy()
     const next = await fetch(at(mine), { headers: from(101) })
-    assert.equal(next.status, 200, 'when they are gone, a slot is free')
+    assert.equal(next.status, 200, 'a slot is free after they disconnect')
     await next.arrayBuffer()
   })
 
@@ -167,7 +167,7 @@ describe('a mail', () => {
     assert.ok(Buffer.byteLength(text) <= 512 * 1024 && Buffer.byteLength(text) > 511 * 1024)
   })
 
-  test('to many addresses stays within 8 MiB of events', async () => {
+  test('to many addresses creates at most 8 MiB of events', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     const to = Array.from({ length: 50 }, (_, n) => shop.at(`x${n}`))

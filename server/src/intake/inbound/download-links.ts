@@ -13,22 +13,25 @@ import { KeyedSemaphore } from '../../platform/scheduling/keyed-semaphore.ts'
 import { ConnectionLimit } from '../smtp/connection-limit.ts'
 
 /**
- * Downloads behind the links in events: inbound mail and its attachments. The link itself is the only credential.
+ * Downloads for the links in events: inbound mail and its attachments. The link is the only credential.
  *
- * The content is untrusted, so browsers must not render it: it is sent as an attachment, with a content type that we choose
- * and a sandboxing content security policy.
+ * The content is untrusted, and browsers must not render it: it is sent as an attachment, with a fixed set of
+ * content types and a sandboxing content security policy.
  */
 export interface InboundLinkDeps extends PartDeps {
   addressLimit: RateLimit
 }
 
-/** Each download is in memory as a whole, up to 25 MiB, until it has been sent. */
+/** Each download is held in memory in full, up to 25 MiB, until it has been sent. */
 const maxDownloads = 8
-/** A project whose client reads slowly, or not at all, leaves the other slots free. Its further requests wait. */
+/**
+ * A project whose client reads slowly or not at all leaves the other slots free. Its additional requests
+ * wait.
+ */
 const atOncePerProject = 2
 const waitingPerProject = 20
 const atOncePerNetwork = 2
-/** 85 KiB/s for the largest. */
+/** 85 KiB/s for the largest download. */
 const downloadTimeoutMs = 5 * 60_000
 
 export function inboundLinkRoute(app: HttpServer, { addressLimit, ...deps }: InboundLinkDeps): void {
@@ -36,7 +39,7 @@ export function inboundLinkRoute(app: HttpServer, { addressLimit, ...deps }: Inb
   const shares = new KeyedSemaphore<number>({ atOnce: atOncePerProject, waitingAtMost: waitingPerProject })
   let running = 0
 
-  /** Reads the content when the project has a free slot, which is kept until `closed` is aborted. */
+  /** Reads the content when the project has a free slot. The slot is released when `closed` is aborted. */
   const readInSlot = (linked: OwnedLink, closed: AbortSignal): Promise<Part | undefined> =>
     new Promise((resolve, reject) => {
       const read = async (): Promise<void> => {
@@ -62,7 +65,7 @@ export function inboundLinkRoute(app: HttpServer, { addressLimit, ...deps }: Inb
       const release = connectionLimit.acquire(ip)
       if (!release) throw tooMany()
       const timer = setTimeout(() => reply.raw.destroy(), downloadTimeoutMs).unref()
-      // Sent completely, or aborted: the content is in memory until then.
+      // Aborted when the response is sent or the client disconnects; the content is in memory until then.
       const closed = new AbortController()
       reply.raw.once('close', () => {
         clearTimeout(timer)
@@ -82,4 +85,4 @@ export function inboundLinkRoute(app: HttpServer, { addressLimit, ...deps }: Inb
 }
 
 const tooMany = (): PosternError =>
-  new PosternError('unavailable', 'Too many downloads at once. Try again in a moment.')
+  new PosternError('unavailable', 'Too many concurrent downloads. Try again in a moment.')

@@ -10,7 +10,7 @@ import { submit } from '../../testing/harness/submission-harness.ts'
 import { losingConnection, startPostgresProxy } from '../../testing/peers/postgres-proxy.ts'
 import type { SmtpClient } from '../../testing/peers/smtp-client.ts'
 
-/** What is acknowledged is there, and nobody gets a second mail past us inside of a first one. */
+/** Acknowledged mail is stored, and mail data cannot smuggle in a second message. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -24,7 +24,7 @@ await shop.route(null, shop.toEndpoint)
 const count = async () => (await inboundOf(shop.id)).length
 
 describe('an unavailable database', () => {
-  test('before the commit leaves nothing; after it, with the response lost, the mail is received twice', async () => {
+  test('before the commit stores nothing; after the commit, when the response is lost, stores the message twice', async () => {
     const target = await makeReceiver()
     await target.route(null, target.toEndpoint)
     const there = async () => (await inboundOf(target.id)).length
@@ -47,7 +47,7 @@ describe('an unavailable database', () => {
     }
   })
 
-  test('causes 451 at RCPT', async () => {
+  test('causes a 451 reply to RCPT', async () => {
     const url = new URL(database.url)
     url.port = '1'
     const away = await openInbound(api, database, {
@@ -57,8 +57,8 @@ describe('an unavailable database', () => {
   })
 })
 
-describe('a project beyond its quota of inbound bytes', () => {
-  test('gets no more mail, stores nothing of it, and other projects receive theirs', async () => {
+describe('a project that has used up its inbound byte quota', () => {
+  test('receives and stores no more mail, while other projects still receive theirs', async () => {
     const limited = await openInbound(api, database, {
       byteLimits: { ...ampleByteLimits, max_inbound_bytes_per_day: 100_000 },
     })
@@ -74,7 +74,7 @@ describe('a project beyond its quota of inbound bytes', () => {
     const bodies = await database.query('select from mail.inbound_bodies where project_id = $1', [full.id])
     assert.equal(bodies.length, 1)
     assert.equal(await bring(other.at('x'), large), '250 2.0.0')
-    // Rows count too: mail that is dropped has no body, and does not come in without end.
+    // Rows also count: dropped mail has no body but still uses quota.
     const replies = new Set<string>()
     for (let no = 0; no < 50 && !replies.has('452 4.2.2'); no++) replies.add(await bring(full.at('dropped')))
     assert.deepEqual(replies, new Set(['250 2.0.0', '452 4.2.2']))
@@ -97,7 +97,7 @@ const ends: Record<string, string> = {
   'CR LF . . space CR LF': '\r\n.. \r\n',
 }
 
-describe('the end of a mail', () => {
+describe('the end of a message', () => {
   const hidden = `MAIL FROM:<eve@evil.example>\r\nRCPT TO:<${shop.at('hidden')}>\r\nDATA\r\nSubject: hidden\r\n\r\n`
   const bring = async (client: SmtpClient, raw: string, pieces: string) => {
     await client.begin(shop.at('open'))
@@ -108,7 +108,7 @@ describe('the end of a mail', () => {
 
   for (const [name, end] of Object.entries(ends)) {
     for (const pieces of ['at once', 'byte by byte']) {
-      test(`is not ${name}, ${pieces}`, async () => {
+      test(`is not ${name}, sent ${pieces}`, async () => {
         const before = await count()
         const client = await open()
         const reply = await bring(client, `${someMail()}${end}${hidden}Hello\r\n.\r\n`, pieces)
@@ -127,7 +127,7 @@ describe('the end of a mail', () => {
     }
   }
 
-  test('is CR LF . CR LF, and a separate mail follows', async () => {
+  test('is CR LF . CR LF, and a separate message follows', async () => {
     const client = await open()
     await bring(client, `${someMail()}\r\n.\r\n${hidden}Hello\r\n.\r\n`, 'at once')
     for (const expected of [/^250/, /^250/, /^354/, /^250/]) {

@@ -1,4 +1,5 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import { forwards, inboundMails } from '../../core/mail/inbound/metrics.ts'
 import {
   NotForwarded,
   NotReceivable,
@@ -18,7 +19,6 @@ import {
   type RateLimit,
 } from '../../platform/http/rate-limit.ts'
 import type { Logger } from '../../platform/telemetry/log.ts'
-import { metrics } from '../../platform/telemetry/metrics.ts'
 import { ConnectionLimit } from '../smtp/connection-limit.ts'
 import { BufferBudget, bufferFull, withBufferedMail } from '../smtp/mail-buffer.ts'
 import { type RelayNetworks, senderKeyOf } from '../smtp/relay-networks.ts'
@@ -38,16 +38,18 @@ export interface InboundSessionDeps extends ReceiveDeps {
 }
 
 const limits = {
-  // Postfix opens 20 per destination (default_destination_concurrency_limit), and several may share one address.
+  // Postfix opens 20 connections per destination (default_destination_concurrency_limit), and several Postfix
+  // servers can share one address.
   clientsPerNetwork: 50,
   mailsPerMinute: 600,
-  // Of mails whose envelope sender passes SPF: a forged sender uses up nothing of the domain's allowance.
+  // Counts only messages whose envelope sender passes SPF: a forged sender does not use up the domain's
+  // limit.
   mailsPerMinuteOfSender: 1200,
-  // Far above what a misconfiguration causes; stops clients that guess addresses.
+  // Far above the rate that a misconfiguration would cause; stops clients that guess addresses.
   unknownPerMinute: 100,
   mailsPerSession: 1000,
-  // Of mails being received or waiting for their commit. Each is briefly in memory about four times. A network may use a
-  // quarter of it, which is more than the largest mail.
+  // For messages being received or waiting to be committed. Each message is briefly in memory about four
+  // times. A network can use a quarter of the budget, which is more than the largest message needs.
   bufferBytes: 128 * 1024 * 1024,
 }
 
@@ -55,7 +57,10 @@ const unknown = '5.1.1 Recipient address rejected: User unknown'
 const notActiveYet = '4.3.0 Recipient address not active yet, try again later'
 const unavailable = '4.3.0 Recipient address temporarily unavailable, try again later'
 
-/** Replies to RCPT; null: accepted. A client learns whether an address accepts mail, not whose it is or why it does not. */
+/**
+ * Replies to RCPT; null means accepted. A client learns whether an address accepts mail, but not which
+ * project owns it or why mail is rejected.
+ */
 const rcptReplies: Record<RoutingOutcome, [code: number, text: string] | null> = {
   endpoint: null,
   forward: null,
@@ -78,7 +83,7 @@ const dataReplies: Record<TraceFault, [code: number, text: string]> = {
   header: [552, '5.3.4 Message header size exceeds fixed limit'],
 }
 
-/** What each command of the inbound MX does. */
+/** The SMTP commands of the inbound MX. */
 export class InboundSession {
   readonly connectionLimit: ConnectionLimit
   readonly #deps: InboundSessionDeps
@@ -87,7 +92,7 @@ export class InboundSession {
   readonly #mails: RateLimit
   readonly #unknown: RateLimit
   readonly #senders
-  /** The project of each SMTP transaction: that of its first recipient. */
+  /** The project of each SMTP transaction, determined by its first recipient. */
   readonly #projects = new WeakMap<SMTPServerSession, number>()
 
   constructor(deps: InboundSessionDeps) {
@@ -113,7 +118,7 @@ export class InboundSession {
       () => false,
       () => true,
     )
-    // Reports have the null sender, which belongs to no one domain.
+    // Reports have the null sender, which does not belong to a domain.
     if (isOver || (address !== '' && (await this.#senders.isReached(domainOf(address))))) {
       throw new Refusal(451, '4.7.1 Message rate limit exceeded, try again later')
     }
@@ -127,8 +132,8 @@ export class InboundSession {
     const reply = rcptReplies[routing.outcome]
     if (reply?.[0] === 550) await this.#countUnknown(session)
     if (reply) {
-      metrics.inbound.add({ outcome: 'refused' })
-      if (routing.outcome === 'forward_not_confirmed') metrics.forwards.add({ outcome: 'unconfirmed' })
+      inboundMails.add({ outcome: 'refused' })
+      if (routing.outcome === 'forward_not_confirmed') forwards.add({ outcome: 'unconfirmed' })
       throw new Refusal(...reply)
     }
     const addressee = addresseeOf(routing.domain?.projectId ?? 0)
@@ -159,8 +164,9 @@ export class InboundSession {
   }
 
   /**
-   * DATA has one reply for all recipients, and the full quota of one project must not refuse the mail for another. So the
-   * client sends to one project per transaction (RFC 5321 §4.5.3.1.10).
+   * DATA has one reply for all recipients, and a message must not be rejected for one project because another
+   * project's quota is exhausted. The client therefore has to use one transaction per project (RFC 5321
+   * §4.5.3.1.10).
    */
   #requireSameProject(session: SMTPServerSession, { domain }: Routing): void {
     const projectId = domain?.projectId ?? 0
@@ -171,7 +177,10 @@ export class InboundSession {
     this.#projects.set(session, projectId)
   }
 
-  /** DATA, to its end. Resolves to the id once the mail is committed; to undefined when it is too large. */
+  /**
+   * DATA, read to its end. Resolves to the message id after the commit, or to undefined if the message is too
+   * large.
+   */
   async receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
     const owners = [networkOf(session.remoteAddress), addresseeOf(this.#projects.get(session) ?? 0)]
     return withBufferedMail(stream, { budget: this.#budget, owners, isShared: true }, async (raw) => {
@@ -195,7 +204,7 @@ export class InboundSession {
         ),
       })
       const { id, projectId, actions, authentication } = received
-      for (const outcome of actions) metrics.inbound.add({ outcome })
+      for (const outcome of actions) inboundMails.add({ outcome })
       this.#deps.log.info({ project_id: projectId, inbound_id: id, actions }, 'inbound mail received')
       if (from !== '' && authentication.spf.result === 'pass') await this.#senders.count(domainOf(from))
       return received
@@ -204,11 +213,14 @@ export class InboundSession {
     }
   }
 
-  /** The client does not learn why a project cannot forward: every cause can be corrected, so the reply is temporary. */
+  /**
+   * The client does not learn why a project cannot forward mail. Every cause can be corrected, so the reply
+   * is temporary.
+   */
   #refusalOf(error: unknown): Refusal {
     const { log } = this.#deps
     if (error instanceof NotReceivable) return new Refusal(...dataReplies[error.fault])
-    metrics.inbound.add({ outcome: 'failed' })
+    inboundMails.add({ outcome: 'failed' })
     if (error instanceof RoutesChanged) return temporaryFailure()
     // RFC 7372 §3.2.
     if (error instanceof NotForwarded) {
@@ -223,7 +235,7 @@ export class InboundSession {
     if (error.code === 'rate_limited') return processingLimit()
     if (error.code === 'quota_exceeded')
       return new Refusal(452, '4.2.2 Recipient over quota, try again later')
-    log.warn({ err: error }, 'inbound mail deferred; the sender retries')
+    log.warn({ err: error }, 'inbound mail deferred; the sender will retry')
     return error.code === 'unavailable' ? temporaryFailure() : new Refusal(450, unavailable)
   }
 }
@@ -232,7 +244,7 @@ const addresseeOf = (projectId: number): string => `project ${projectId}`
 
 const domainOf = (sender: string): string => sender.slice(sender.lastIndexOf('@') + 1).toLowerCase()
 
-/** Without duplicates. Their syntax was checked at RCPT. */
+/** Without duplicates. The syntax of the addresses was checked at RCPT. */
 function recipientsOf({ envelope }: SMTPServerSession): Address[] {
   const byKey = new Map<string, Address>()
   for (const { address } of envelope.rcptTo) {

@@ -8,7 +8,7 @@ import { openInbound, rcptReplies, someMail } from '../../testing/harness/inboun
 import { submit } from '../../testing/harness/submission-harness.ts'
 import { startDns } from '../../testing/peers/dns.ts'
 
-/** Mail for customers' domains, brought by SMTP as strangers bring it. */
+/** Mail for customers' domains, sent over SMTP from unauthenticated clients. */
 const dns = await startDns()
 const database = await testDatabase()
 const api = await startApi(database, { POSTERN_DNS_SERVERS: dns.server })
@@ -18,7 +18,7 @@ const { open, inboundOf, eventsOf } = await openInbound(api, database)
 const reason = 'Asked for by the customer'
 
 describe('an address', () => {
-  test('is matched by its own route before the catch-all, in any case, and with a subaddress', async () => {
+  test('is matched by its own route before the catch-all, case-insensitively and with a subaddress', async () => {
     const shop = await makeReceiver()
     const own = await shop.route('support', { action: 'drop' })
     const tagged = await shop.route('support+vip', shop.toEndpoint)
@@ -39,7 +39,7 @@ describe('an address', () => {
     )
   })
 
-  test('that is unknown is refused at RCPT, and so is one that a route rejects', async () => {
+  test('is rejected at RCPT if it is unknown or its route rejects mail', async () => {
     const shop = await makeReceiver()
     await shop.route('nobody', { action: 'reject' })
     await shop.route('off', { action: 'drop', is_active: false })
@@ -56,7 +56,7 @@ describe('an address', () => {
     )
   })
 
-  test('of a locked project, or of an inactive endpoint, is deferred', async () => {
+  test('in a locked project or with an inactive endpoint is deferred', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     const reply = async () => (await rcptReplies(await open(), [shop.at('x')]))[0]?.slice(0, 9)
@@ -72,7 +72,7 @@ describe('an address', () => {
     assert.equal(await reply(), '450 4.3.0')
   })
 
-  test('follows its domain at the commit of the edit', async () => {
+  test('follows a renamed domain when the change is committed', async () => {
     const shop = await makeReceiver()
     await shop.route('support', shop.toEndpoint)
     const client = await open()
@@ -87,7 +87,7 @@ describe('an address', () => {
     assert.deepEqual(await codes(), ['550', '250'], 'in the same connection, before DNS shows the records')
   })
 
-  test('whose route changes between RCPT and the end of the data is deferred', async () => {
+  test('is deferred if its route changes between RCPT and the end of the data', async () => {
     const shop = await makeReceiver()
     const route = await shop.route('support', shop.toEndpoint)
     const client = await open()
@@ -98,7 +98,7 @@ describe('an address', () => {
     assert.deepEqual(await inboundOf(shop.id), [])
   })
 
-  test('of a name that several projects claim is deferred until one has verified it', async () => {
+  test('under a name that several projects claim is deferred until one project has verified the name', async () => {
     const name = 'contested.example.org'
     const first = await makeReceiver({ name, status: 'pending' })
     await first.route(null, { action: 'drop' })
@@ -118,7 +118,7 @@ describe('an address', () => {
     assert.equal(await reply(), '450 4.3.0', 'the MX of the previous holder may still point here')
   })
 
-  test('below a name that another project has verified is deferred until it is verified', async () => {
+  test('under a subdomain of a name that another project has verified is deferred until the subdomain is verified', async () => {
     const parent = await makeReceiver()
     const name = `deep.sub.${parent.domain.name}`
     const squatter = await makeReceiver({ name, status: 'pending' })
@@ -132,7 +132,7 @@ describe('an address', () => {
     assert.equal(await reply(name), '250 2.1.5', 'neither is verified')
   })
 
-  test('of another project needs a separate transaction', async () => {
+  test('in another project requires a separate transaction', async () => {
     const [one, other] = [await makeReceiver(), await makeReceiver()]
     await one.route(null, { action: 'drop' })
     await other.route(null, { action: 'drop' })
@@ -148,7 +148,7 @@ describe('an address', () => {
   })
 })
 
-describe('a mail', () => {
+describe('a message', () => {
   test('to an endpoint becomes an event with the complete content', async () => {
     const shop = await makeReceiver()
     await shop.route('support', shop.toEndpoint)
@@ -226,7 +226,7 @@ describe('a mail', () => {
     assert.match(String(raw_url), /^http:\/\/localhost:8080\/v1\/inbound\/[\w-]{54}$/)
   })
 
-  test('to several addresses has one row for each, with one body', async () => {
+  test('to several addresses has one row per address and one body', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     await shop.route('void', { action: 'drop' })
@@ -259,7 +259,7 @@ describe('a mail', () => {
     assert.deepEqual(await eventsOf(shop.id), [])
   })
 
-  test('in a routing loop, with a NUL or with an oversized header is permanently refused', async () => {
+  test('in a routing loop, with a NUL or with an oversized header is permanently rejected', async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     const received = (count: number) =>
@@ -280,7 +280,7 @@ describe('a mail', () => {
     assert.equal(await reply(someMail({ fields: [`X: y${' '.repeat(999)}y`] })), '552 5.3.4')
   })
 
-  test('that cannot be parsed is delivered to the endpoint with a link to it', async () => {
+  test('that cannot be parsed is delivered to the endpoint as a link', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     const levels = Array.from(
@@ -297,7 +297,7 @@ describe('a mail', () => {
     assert.match(String(event.data['raw_url']), /\/v1\/inbound\//)
   })
 
-  test('of 25 MiB is accepted, and one octet more is refused', async () => {
+  test('of 25 MiB is accepted, and one with an additional octet is rejected', async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     const client = await open()
@@ -315,7 +315,7 @@ describe('a mail', () => {
 })
 
 describe('an inbound client', () => {
-  test('is authenticated by SPF, DKIM, DMARC and ARC, and accepted with any result', async () => {
+  test('is authenticated by SPF, DKIM, DMARC and ARC, and accepted regardless of the result', async () => {
     const shop = await makeReceiver()
     await shop.route(null, shop.toEndpoint)
     await dns.setZone('.', [
@@ -348,7 +348,7 @@ describe('an inbound client', () => {
     await dns.setZone('.', [])
   })
 
-  test('that sends too often, or opens too many connections, is deferred', async () => {
+  test('that sends too often or opens too many connections is deferred', async () => {
     const shop = await makeReceiver()
     await shop.route(null, { action: 'drop' })
     const narrow = await openInbound(api, database, {
@@ -382,7 +382,7 @@ describe('an inbound client', () => {
     )
   })
 
-  test('is offered STARTTLS and no AUTH', async () => {
+  test('is offered STARTTLS but not AUTH', async () => {
     const client = await open()
     const offered = (await client.say('EHLO client.example')) ?? ''
     assert.match(offered, /STARTTLS/)

@@ -7,10 +7,12 @@ import { type Strictness, StrictSmtpServer } from '../smtp/strict-server.ts'
 import { InboundSession, type InboundSessionDeps } from './inbound-session.ts'
 
 /**
- * The MX of customers' domains: accepts mail for the addresses that their routes accept, and for no others. 250 is sent
- * after the transaction has committed. After any earlier failure the client still has the mail, and retries.
+ * The MX for customers' domains: accepts mail only to addresses that a customer's route accepts. 250 is sent
+ * only after the transaction has committed. If anything fails before that, the client still has the message
+ * and retries.
  *
- * Not offered: AUTH, because mail is not submitted here; CHUNKING, so that DATA is the only way to send mail data.
+ * AUTH is not offered, because mail is not submitted here. CHUNKING is not offered either: DATA is the only
+ * command for mail data.
  */
 export interface InboundDeps extends InboundSessionDeps {
   host: string
@@ -23,7 +25,8 @@ const maxClients = 500
 // RFC 5321 §4.5.3.2.7.
 const idleMs = 5 * 60_000
 const lifetimeMs = 30 * 60_000
-// More than one mail with too many recipients causes; unknown recipients are counted per network.
+// More errors than a single message with too many recipients causes. Unknown recipients are counted per
+// network.
 const maxErrors = 200
 
 export function startInbound(deps: InboundDeps): Promise<Listener> {

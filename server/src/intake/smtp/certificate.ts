@@ -17,7 +17,7 @@ export interface CertificateFiles {
 
 const checkEveryMs = 60_000
 
-/** Throws when the files cannot be read, or the key does not match the certificate. */
+/** Throws if the files cannot be read or the key does not match the certificate. */
 export async function readCertificate(files: CertificateFiles): Promise<Certificate> {
   const [cert, key] = await Promise.all([readFile(files.certificate), readFile(files.key)])
   createSecureContext({ cert, key })
@@ -25,8 +25,9 @@ export async function readCertificate(files: CertificateFiles): Promise<Certific
 }
 
 /**
- * Checks once a minute whether the files were renewed. Open connections keep their certificate. Files that are half
- * written, or belong to two different renewals, are left for the next check. Returns the function that stops it.
+ * Checks every minute whether the files have been renewed. Open connections keep their certificate. Partially
+ * written files, and files from two different renewals, are left for the next check. Returns a function that
+ * stops the checks.
  */
 export function watchCertificate(
   files: CertificateFiles,

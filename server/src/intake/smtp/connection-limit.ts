@@ -1,6 +1,9 @@
 import { networkOf } from '../../platform/http/rate-limit.ts'
 
-/** Limits concurrent connections per network, so that one network with many hosts or connections leaves room for others. */
+/**
+ * Limits concurrent connections per network, so that a network with many hosts or connections does not crowd
+ * out others.
+ */
 export class ConnectionLimit {
   readonly #maxPerNetwork: number
   readonly #counts = new Map<string, number>()
@@ -9,7 +12,10 @@ export class ConnectionLimit {
     this.#maxPerNetwork = maxPerNetwork
   }
 
-  /** Returns the function that releases the connection, which may be called twice; undefined when the limit is reached. */
+  /**
+   * Returns a function that releases the connection (calling it twice is safe), or undefined if the limit is
+   * reached.
+   */
   acquire(address: string): (() => void) | undefined {
     const network = networkOf(address)
     const open = this.count(network)

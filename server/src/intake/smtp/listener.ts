@@ -1,4 +1,4 @@
-// Start and orderly shutdown of an SMTP listener.
+// Startup and graceful shutdown of an SMTP listener.
 
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,12 +6,12 @@ import type { Logger } from '../../platform/telemetry/log.ts'
 import type { Certificate } from './certificate.ts'
 import type { StrictSmtpServer } from './strict-server.ts'
 
-/** A running SMTP listener of the intake. */
+/** One of the intake's running SMTP listeners. */
 export interface Listener {
   port: number
   /** Replaces the certificate for new connections. */
   renew(certificate: Certificate): void
-  /** Accepts no new connections; a client in the middle of a mail may finish it. */
+  /** Accepts no new connections; a client that is sending a message can finish it. */
   stop(graceMs: number): Promise<void>
 }
 
@@ -21,7 +21,7 @@ export async function listen(
   server: StrictSmtpServer,
   { host, port, log }: { host: string; port: number; log: Logger },
 ): Promise<Listener> {
-  // An error of one connection, which is closed: the client disconnected, or did not speak TLS.
+  // An error on one connection, which is then closed: the client disconnected or did not use TLS.
   server.on('error', (error) => log.debug({ err: error }, 'SMTP connection failed'))
   const listening = server.listen(port, host)
   await once(listening, 'listening')
@@ -34,7 +34,7 @@ export async function listen(
   }
 }
 
-/** `server.close` alone would wait half a minute for clients to disconnect. */
+/** Without this, `server.close` would wait half a minute for clients to disconnect. */
 async function stop(server: StrictSmtpServer, graceMs: number): Promise<void> {
   const sockets = [...server.connections].map(({ _socket }) => _socket)
   const closed = new Promise<void>((resolve) => server.close(resolve))

@@ -7,7 +7,7 @@ import type { SMTPServerDataStream } from 'smtp-server'
 import { eventually } from '../../testing/harness/waiting.ts'
 import { BufferBudget, BufferedMail, withBufferedMail } from './mail-buffer.ts'
 
-// How much memory mail uses while it is received.
+// Memory usage of mail while it is being received.
 
 const MiB = 1024 * 1024
 setFlagsFromString('--expose-gc')
@@ -21,9 +21,9 @@ const inUse = (): number => {
 
 const streamOf = (pieces: AsyncIterable<Buffer>) => Readable.from(pieces) as unknown as SMTPServerDataStream
 
-describe('a mail that is received', () => {
-  test('uses little more memory than its size, however many chunks it arrives in', (t) => {
-    // The library passes on lines that begin with a dot one by one.
+describe('a message that is being received', () => {
+  test('uses little more memory than its size, regardless of the number of chunks', (t) => {
+    // The library emits lines that begin with a dot individually.
     const line = Buffer.from('\r\n.')
     const lines = Math.floor((2 * MiB) / line.length)
     const before = inUse()
@@ -32,19 +32,20 @@ describe('a mail that is received', () => {
     const more = inUse() - before
     t.diagnostic(`${(more / MiB).toFixed(2)} MiB for ${lines} pieces`)
     assert.equal(mail.concat().length, lines * line.length)
-    // Chunk by chunk it would be about 70. What the engine compiles and keeps meanwhile is included.
+    // Stored as separate chunks, the message would take about 70 MiB. The limit allows for code that the
+    // engine compiles in the meantime.
     assert.ok(more < 6 * MiB)
   })
 
-  test('counts in whole blocks until it is dropped', async () => {
+  test('is charged in whole blocks until it is released', async () => {
     const budget = new BufferBudget(8 * 64 * 1024)
     async function* pieces() {
       yield Buffer.from('a')
-      await eventually('the mail counts', () => !budget.hasRoom(64 * 1024 + 1, 'a'))
+      await eventually('the message is charged', () => !budget.hasRoom(64 * 1024 + 1, 'a'))
       assert.ok(budget.hasRoom(64 * 1024, 'a'))
     }
     const whole = await withBufferedMail(streamOf(pieces()), { budget, owners: ['a'] }, async (raw) => {
-      assert.ok(!budget.hasRoom(64 * 1024 + 1, 'a'), 'until use has finished')
+      assert.ok(!budget.hasRoom(64 * 1024 + 1, 'a'), 'charged until `use` resolves')
       return raw.toString()
     })
     assert.equal(whole, 'a')
@@ -53,7 +54,7 @@ describe('a mail that is received', () => {
 })
 
 describe('a budget', () => {
-  test('gives each owner at most a quarter, while there is room', () => {
+  test('allows each owner at most a quarter', () => {
     const budget = new BufferBudget(100)
     assert.ok(!budget.reserve(26, 'a'))
     for (const owner of ['a', 'b', 'c']) {
@@ -67,9 +68,9 @@ describe('a budget', () => {
   })
 })
 
-describe('a mail that stalls', () => {
+describe('a message that stalls', () => {
   const block = 64 * 1024
-  /** Four blocks for each owner. */
+  /** Four blocks per owner. */
   const budgetAt = (clock: { now: number }) => new BufferBudget(16 * block, () => clock.now)
   const hold = (budget: BufferBudget, blocks: number, ...owners: string[]) => {
     const mail = new BufferedMail(budget, ...owners)
@@ -77,18 +78,18 @@ describe('a mail that stalls', () => {
     return mail
   }
 
-  test('blocks other networks from its recipient for at most ten seconds', () => {
+  test('blocks other networks from reaching its recipient for at most ten seconds', () => {
     const clock = { now: 0 }
     const budget = budgetAt(clock)
     const [first, second] = [hold(budget, 2, 'stranger', 'shop'), hold(budget, 2, 'stranger', 'shop')]
     const invoice = () => new BufferedMail(budget, 'customer', 'shop').add(Buffer.from('x'))
-    assert.ok(!invoice(), 'the share of the shop is used up')
+    assert.ok(!invoice(), 'the share of the recipient is used up')
     clock.now = 10_000
     assert.ok(invoice())
     assert.deepEqual(
       [first.isEvicted, second.isEvicted],
       [true, false],
-      'the oldest, and no more than needed',
+      'only as many of the oldest as needed',
     )
     assert.ok(!first.add(Buffer.from('x')) && second.add(Buffer.alloc(0)))
     assert.ok(!hold(budget, 1, 'stranger', 'other').isEvicted, 'its memory was released')
@@ -107,7 +108,7 @@ describe('a mail that stalls', () => {
     )
   })
 
-  test('is not evicted for mail of the same network, nor once it is complete', () => {
+  test('is not evicted for mail from the same network or after it is complete', () => {
     const clock = { now: 0 }
     const budget = budgetAt(clock)
     const own = hold(budget, 4, 'stranger', 'shop')
@@ -119,12 +120,12 @@ describe('a mail that stalls', () => {
     assert.ok(budget.makeRoom(1, 'customer', 'shop'))
   })
 
-  test('is refused at its end', async () => {
+  test('is rejected at the end of its data', async () => {
     const clock = { now: 0 }
     const budget = budgetAt(clock)
     async function* pieces() {
       yield Buffer.alloc(4 * block)
-      await eventually('the mail counts', () => !budget.hasRoom(1, 'shop'))
+      await eventually('the message is charged', () => !budget.hasRoom(1, 'shop'))
       clock.now = 10_000
       assert.ok(budget.makeRoom(1, 'customer', 'shop'))
     }

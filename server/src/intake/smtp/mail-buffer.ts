@@ -1,32 +1,33 @@
 import type { SMTPServerDataStream } from 'smtp-server'
 import { Refusal } from './replies.ts'
 
-// Each owner may use one quarter of the budget, so a single owner never blocks the others.
+// Each owner can use one quarter of the budget, so a single owner never blocks the others.
 const ownersAtFullShare = 4
 
-// Most mails have arrived by then. A client that stalls keeps its memory only until others need it.
+// By then, most messages have arrived. A client that stalls keeps its memory only until others need it.
 const evictAfterMs = 10_000
 
-/** A mail that is being received. */
+/** A message that is being received. */
 interface IncomingMail {
   /** The first is the sending network or project. */
   readonly owners: readonly string[]
-  /** Releases its memory; the mail will be refused. */
+  /** Releases its memory; the message will be rejected. */
   evict(): void
 }
 
 /**
- * Limits the octets of mail that all sessions together buffer in memory. An owner is a network or the project of a
- * recipient, and none uses more than a quarter of the budget.
+ * Limits the number of octets of mail that all sessions together buffer in memory. An owner is a network or a
+ * recipient's project, and can use at most a quarter of the budget.
  *
- * Any client can fill the share of a recipient, and a few networks together can fill all of it. So a mail that has been
- * arriving for ten seconds is evicted, the oldest first, when another network has no room because of it.
+ * Any client can fill a recipient's share, and a few networks together can fill the whole budget. If this
+ * leaves no room for another network, messages that have been arriving for more than ten seconds are evicted,
+ * oldest first.
  */
 export class BufferBudget {
   readonly #share: number
   #free: number
   readonly #buffered = new Map<string, number>()
-  /** With the time each began, the oldest first. */
+  /** With their start times, oldest first. */
   readonly #incoming = new Map<IncomingMail, number>()
   readonly #now: () => number
 
@@ -40,12 +41,12 @@ export class BufferBudget {
     this.#incoming.set(mail, this.#now())
   }
 
-  /** The mail is complete or aborted, and is no longer evicted. */
+  /** The message is complete or aborted, and is no longer evicted. */
   end(mail: IncomingMail): void {
     this.#incoming.delete(mail)
   }
 
-  /** Whether there is room, if necessary after evicting other mails. */
+  /** Whether there is room, if necessary after evicting other messages. */
   makeRoom(octets: number, ...owners: readonly string[]): boolean {
     const [sender = ''] = owners
     for (const [mail, since] of this.#incoming) {
@@ -89,8 +90,8 @@ export class BufferBudget {
 const blockBytes = 64 * 1024
 
 /**
- * The octets of one mail, copied into blocks. A client chooses how small its chunks are: kept one by one, they would use
- * far more memory than they contain. A block counts in full from its first octet on.
+ * The octets of one message, copied into blocks. The client determines the chunk size; stored individually,
+ * small chunks would use far more memory than their content. A block is charged in full from its first octet.
  */
 export class BufferedMail implements IncomingMail {
   readonly #budget: BufferBudget
@@ -106,7 +107,7 @@ export class BufferedMail implements IncomingMail {
     budget.begin(this)
   }
 
-  /** False when there is not enough room for the chunk. */
+  /** Returns false if there is not enough room for the chunk. */
   add(chunk: Buffer): boolean {
     if (this.isEvicted) return false
     for (let at = 0; at < chunk.length; ) {
@@ -127,8 +128,8 @@ export class BufferedMail implements IncomingMail {
   }
 
   /**
-   * The complete mail in one buffer. It counts against the budget until it is dropped. `isShared`: in shared memory, which
-   * other threads read without a copy.
+   * Returns the complete message in one buffer. The message is charged to the budget until it is dropped.
+   * With `isShared`, it is in shared memory, which other threads can read without copying.
    */
   concat(isShared = false): Buffer {
     this.#budget.end(this)
@@ -158,8 +159,9 @@ export const bufferFull = (): Refusal =>
   new Refusal(452, '4.3.1 Insufficient system storage, try again later')
 
 /**
- * Reads a mail to its end within the budget, and calls `use` with it. Resolves to undefined when the mail is too large:
- * smtp-server then refuses it, whatever is returned here. Throws when the client disconnects before the end.
+ * Reads a message to its end within the budget and calls `use` with it. Resolves to undefined if the message
+ * is too large: smtp-server then rejects it regardless of the result. Throws if the client disconnects before
+ * the end.
  */
 export async function withBufferedMail<T>(
   stream: SMTPServerDataStream,

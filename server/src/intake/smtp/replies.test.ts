@@ -4,7 +4,7 @@ import { errorCodes, PosternError } from '../../platform/errors.ts'
 import { Refusal, refusalOf, replies } from './replies.ts'
 
 describe('SMTP replies', () => {
-  test('cover exactly the error codes, and the reply code agrees with the enhanced status code', () => {
+  test('cover all error codes, with reply codes that match the enhanced status codes', () => {
     assert.deepEqual(Object.keys(replies).sort(), [...errorCodes].sort())
     for (const [error, { code, status }] of Object.entries(replies)) {
       assert.match(status, /^[45]\.\d\.\d$/, error)
@@ -12,7 +12,7 @@ describe('SMTP replies', () => {
     }
   })
 
-  test('give the reason in one line of ASCII within the length limit', () => {
+  test('state the reason in one line of ASCII within the length limit', () => {
     const { responseCode, message } = refusalOf(
       new PosternError('project_locked', `Locked\r\n250 ü ${'x'.repeat(600)}`),
     )

@@ -15,19 +15,17 @@ interface ReplyCodes {
   status: string
 }
 
-/** An internal or unknown failure: the client keeps the mail and retries. */
+/** An internal or unknown failure: the client keeps the message and retries. */
 const failed: ReplyCodes = { code: 451, status: '4.3.0' }
-/** RFC 6409 §6.1: the client is not authorized to submit. The text gives the reason. */
+/** RFC 6409 §6.1: the client is not authorized to submit. The text states the reason. */
 const notAuthorized: ReplyCodes = { code: 550, status: '5.7.1' }
 /**
- * The key was valid at AUTH, and no longer is. With 421 the client reconnects, gets 535 and keeps its mail; after a
- * permanent reply it would bounce the mail.
+ * The key was valid at AUTH but no longer is. After 421 the client reconnects, gets 535 and keeps its mail; a
+ * permanent reply would make the client bounce the message.
  */
 const keyRevoked: ReplyCodes = { code: 421, status: '4.7.0' }
 
-/**
- * The reply for every error code. Codes that no mail can cause are answered as what they would be: an internal failure.
- */
+/** The reply for every error code. Error codes that cannot occur for mail map to an internal failure. */
 export const replies: Record<ErrorCode, ReplyCodes> = {
   unauthenticated: keyRevoked,
   insufficient_scope: keyRevoked,
@@ -39,7 +37,7 @@ export const replies: Record<ErrorCode, ReplyCodes> = {
   not_found: notAuthorized,
   body_too_large: { code: 552, status: '5.3.4' },
   validation_failed: { code: 554, status: '5.6.0' },
-  // The quota resets the next day, or the next month.
+  // The quota resets the next day or the next month.
   quota_exceeded: { code: 452, status: '4.7.1' },
   rate_limited: { code: 451, status: '4.7.1' },
   internal_error: failed,

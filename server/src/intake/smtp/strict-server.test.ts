@@ -15,7 +15,7 @@ import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 import { startBounces } from '../bounces/bounces.ts'
 import { LineEnds } from './strict-server.ts'
 
-// SMTP smuggling: mail data must not contain a second mail or a command.
+// SMTP smuggling: mail data must not contain a second message or a command.
 
 const database = await testDatabase()
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
@@ -43,7 +43,10 @@ const open = async (): Promise<SmtpClient> => {
   return client
 }
 
-/** A mail with a second one in its data, which a server would accept separately if the data ended early. */
+/**
+ * A message that contains a second message in its data. A server would accept the second message separately
+ * if the data ended early.
+ */
 async function smuggle(end: string): Promise<{ first: TestMail; second: TestMail; raw: string }> {
   const [first, second] = [await makeMail(3000), await makeMail(3000)]
   const inner = reportAbout(keys, second, 'postfix-unknown-user')
@@ -65,10 +68,10 @@ const ends: Record<string, string> = {
   'CR NUL LF . CR LF': '\r\0\n.\r\n',
 }
 
-describe('the end of a mail', () => {
+describe('the end of a message', () => {
   for (const [name, end] of Object.entries(ends)) {
     for (const pieces of ['at once', 'byte by byte']) {
-      test(`is not ${name}, ${pieces}`, async () => {
+      test(`is not ${name}, sent ${pieces}`, async () => {
         const { first, second, raw } = await smuggle(end)
         const client = await open()
         await client.begin(reportAbout(keys, first, 'postfix-relayed').returnPath)
@@ -79,7 +82,7 @@ describe('the end of a mail', () => {
           reply ?? '',
           end.includes('\0') && !/(?<!\r)\n|\r(?!\n)/.test(end) ? /^250/ : /^521 5\.5\.2/,
         )
-        // What came behind it was not taken for commands.
+        // The text that follows was not executed as commands.
         await client.say('NOOP')
         assert.equal((await stateOf(second)).status, 'sent')
         client.close()
@@ -87,7 +90,7 @@ describe('the end of a mail', () => {
     }
   }
 
-  test('is CR LF . CR LF, and a separate mail follows', async () => {
+  test('is CR LF . CR LF, and a separate message follows', async () => {
     const { first, second, raw } = await smuggle('\r\n.\r\n')
     const client = await open()
     await client.begin(reportAbout(keys, first, 'postfix-relayed').returnPath)
@@ -100,7 +103,7 @@ describe('the end of a mail', () => {
     client.close()
   })
 
-  test('is not a dot-stuffed line of one dot', async () => {
+  test('is not a dot-stuffed line with a single dot', async () => {
     const mail = await makeMail(3000)
     const { returnPath, raw } = reportAbout(keys, mail, 'postfix-relayed')
     const client = await open()
@@ -136,7 +139,7 @@ describe('a command', () => {
     assert.equal(injected, 0)
   })
 
-  test('with such a character in its address is refused', async () => {
+  test('with a bare CR, LF or NUL in its address is rejected', async () => {
     const mail = await makeMail(3000)
     const { returnPath } = reportAbout(keys, mail, 'postfix-relayed')
     for (const sign of ['\0', '\x01', '\x7f', '\t']) {
@@ -155,10 +158,10 @@ describe('a command', () => {
   })
 })
 
-describe('line ends', () => {
+describe('line endings', () => {
   const isRight = (text: string) => !/(?<!\r)\n|\r(?!\n)/.test(text)
 
-  test('are checked independent of chunk boundaries', () => {
+  test('are checked independently of chunk boundaries', () => {
     const chance = new Chance(seed)
     let wrong = 0
     for (let n = 0; n < 20_000; n++) {

@@ -1,39 +1,66 @@
-// smtp-server with stricter rules: lines end in CRLF only, in commands and in mail data; sessions have a maximum lifetime and
-// a minimum data rate; every connection counts from the moment it is accepted.
+// smtp-server with stricter rules: lines in commands and mail data end only in CRLF, sessions have a maximum
+// lifetime and a minimum data rate, and every connection is counted from the moment it is accepted.
 //
-// smtp-server itself ends mail data at CRLF.CRLF only, but accepts a bare LF as the end of a command. Text that one server
-// reads as one line and the next as two is how SMTP smuggling works (RFC 5321 §2.3.8: a bare CR or LF must not be sent, and
-// must not be treated as a line end).
+// smtp-server ends mail data only at CRLF.CRLF, but accepts a bare LF as the end of a command. SMTP smuggling
+// relies on text that one server reads as one line and the next server reads as two (RFC 5321 §2.3.8: a bare
+// CR or LF must not be sent and must not be treated as a line ending).
 
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
-import { metrics } from '../../platform/telemetry/metrics.ts'
+import { Counter, Gauge } from '../../platform/telemetry/metrics.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
+
+const listeners = ['bounces', 'submission', 'submissions', 'inbound'] as const
+const connections = new Counter('postern_smtp_connections_total', 'Connections to the intake, by listener.', {
+  listener: listeners,
+})
+const openConnections = new Gauge(
+  'postern_smtp_connections',
+  'Open connections to the intake, by listener.',
+  {
+    listener: listeners,
+  },
+)
+const refusals = new Counter(
+  'postern_smtp_refusals_total',
+  'Negative SMTP replies from the intake, by listener and status class.',
+  {
+    listener: listeners,
+    status: ['4xx', '5xx'],
+  },
+)
 
 export interface Strictness {
   /** The metric label. */
-  listener: 'bounces' | 'submission' | 'submissions' | 'inbound'
+  listener: (typeof listeners)[number]
   connectionLimit: ConnectionLimit
-  /** The maximum duration of a session. */
+  /** Maximum duration of a session. */
   lifetimeMs: number
-  /** How many error replies a session gets before it is closed. */
+  /** Number of error replies after which a session is closed. */
   maxErrors: number
-  /** The time limit of a TLS handshake, implicit or after STARTTLS. */
+  /** Timeout for a TLS handshake, implicit or after STARTTLS. */
   handshakeMs?: number
-  /** How long mail data may take at any rate; after that it must have arrived at `minBytesPerSecond` on average. */
+  /**
+   * How long mail data can arrive at any rate; after that, its average rate must be at least
+   * `minBytesPerSecond`.
+   */
   slowMs?: number
 }
 
 const defaultTimeouts = { handshakeMs: 10_000, slowMs: 30_000 }
-/** Of mail data. A slower client occupies memory for little benefit. */
+/** Minimum rate of mail data. A slower client ties up memory for little benefit. */
 const minBytesPerSecond = 1024
 const replyGraceMs = 1_000
-/** Oversized mail is read to its end, so that it gets a proper reply, up to this multiple of the size limit. */
+/**
+ * An oversized message is read to its end, up to this multiple of the size limit, so that a proper reply can
+ * be sent.
+ */
 const oversizeFactor = 4
 
-// The text carries its own enhanced status code; the library would add one derived from the reply code alone.
+// The text already contains an enhanced status code; the library would add one derived only from the reply
+// code.
 const hasStatus = (text: unknown): boolean =>
   typeof text === 'string' && /^[245]\.\d{1,3}\.\d{1,3} /.test(text)
 
@@ -57,9 +84,9 @@ class StrictConnection extends SMTPConnection {
   }
 
   override init(): void {
-    // A client that sends a byte a minute never reaches the idle timeout.
+    // A client that sends one byte per minute never reaches the idle timeout.
     const end = () => {
-      // A complete mail gets its reply first: otherwise the client would send it again.
+      // A complete message gets its reply first: otherwise the client would send it again.
       if (this._dataStream && this._parser && !this._parser._dataMode)
         this.#lifetime = setTimeout(end, replyGraceMs)
       else this.send(421, '4.4.2 Session time limit exceeded')
@@ -68,7 +95,7 @@ class StrictConnection extends SMTPConnection {
     super.init()
   }
 
-  /** Called at the end of every connection. Socket listeners are not: STARTTLS removes them all. */
+  /** Called at the end of every connection, unlike socket listeners, which STARTTLS removes. */
   override _onClose(): void {
     clearTimeout(this.#lifetime)
     clearTimeout(this.#dataRateTimer)
@@ -76,7 +103,7 @@ class StrictConnection extends SMTPConnection {
     super._onClose()
   }
 
-  /** The only hook that sees the socket of STARTTLS before its handshake. */
+  /** The only hook that receives the STARTTLS socket before its handshake. */
   override _armTimeout(socket?: Socket): void {
     super._armTimeout(socket)
     if (socket && this._upgrading) endHandshakeIn(this.#strictness.handshakeMs, socket)
@@ -106,7 +133,7 @@ class StrictConnection extends SMTPConnection {
   }
 
   #count(code: number): void {
-    metrics.smtpRefusals.add({ listener: this.#strictness.listener, status: code < 500 ? '4xx' : '5xx' })
+    refusals.add({ listener: this.#strictness.listener, status: code < 500 ? '4xx' : '5xx' })
   }
 
   /** The only hook through which all input passes, in cleartext and after STARTTLS. */
@@ -147,24 +174,27 @@ export class StrictSmtpServer extends SMTPServer {
     this.#strictness = { listener, connectionLimit, lifetimeMs, maxErrors, handshakeMs, slowMs }
   }
 
-  /** Silent clients count as well: before the handshake the library has only its limit for all clients together. */
+  /**
+   * Silent clients are also counted: before the handshake, the library only has a limit for all clients
+   * together.
+   */
   override _acceptSocket(socket: Socket, handshake: boolean): (() => void) | false {
     const { connectionLimit, listener } = this.#strictness
-    metrics.smtpConnections.add({ listener })
+    connections.add({ listener })
     const release = connectionLimit.acquire(socket.remoteAddress ?? '')
     if (!release) {
-      metrics.smtpRefusals.add({ listener, status: '4xx' })
+      refusals.add({ listener, status: '4xx' })
       socket.on('error', () => {})
-      // Before TLS no reply can be sent.
+      // No reply can be sent before TLS.
       if (handshake) socket.destroy()
       else socket.end('421 4.7.0 Too many connections\r\n', () => socket.destroy())
       return false
     }
-    metrics.smtpOpen.add({ listener }, 1)
+    openConnections.add({ listener }, 1)
     let isOpen = true
     const onClosed = () => {
       release()
-      if (isOpen) metrics.smtpOpen.add({ listener }, -1)
+      if (isOpen) openConnections.add({ listener }, -1)
       isOpen = false
     }
     this.#releases.set(socket, onClosed)
@@ -188,7 +218,7 @@ export class StrictSmtpServer extends SMTPServer {
   }
 }
 
-/** Also when the client keeps the connection busy, octet by octet. */
+/** Applies even if the client keeps the connection busy by sending one octet at a time. */
 function endHandshakeIn(ms: number, socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), ms).unref()
   for (const event of ['secure', 'close']) socket.once(event, () => clearTimeout(timer))
@@ -196,7 +226,9 @@ function endHandshakeIn(ms: number, socket: Socket): void {
 
 const [lf, cr] = [0x0a, 0x0d]
 
-/** Checks a stream chunk by chunk; a CR may be the last byte of one chunk and its LF the first of the next. */
+/**
+ * Checks a stream chunk by chunk; a CR can be the last byte of one chunk and its LF the first of the next.
+ */
 export class LineEnds {
   #isAfterCr = false
 

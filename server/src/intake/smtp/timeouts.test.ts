@@ -14,12 +14,12 @@ import { ConnectionLimit } from './connection-limit.ts'
 import { listen } from './listener.ts'
 import { StrictSmtpServer } from './strict-server.ts'
 
-// Clients that connect and then send nothing, or little.
+// Clients that connect and then send nothing or very little.
 
 const { cert, key } = makeCertificate()
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
-/** A limit that a test waits for, and one that is over only after the test has failed. */
+/** A limit that a test waits for, and one that a test never reaches. */
 const [shortMs, neverMs] = [600, 10 * patienceMs]
 
 interface Limits {
@@ -41,7 +41,8 @@ async function open({ secure, maxConnections = 50, handshakeMs = neverMs, slowMs
       authOptional: true,
       disableReverseLookup: true,
     },
-    onData: (stream, _session, callback) => void stream.resume().once('end', () => callback(null, 'Taken')),
+    onData: (stream, _session, callback) =>
+      void stream.resume().once('end', () => callback(null, 'Accepted')),
   })
   const listener = await listen(server, { host: '127.0.0.1', port: 0, log: createLogger('silent') })
   cleanUp(() => listener.stop(100))
@@ -59,7 +60,7 @@ const countBecomes = (wanted: number, count: () => number): Promise<boolean> =>
   eventually(`${wanted} connections are open`, () => count() === wanted)
 
 describe('before the handshake', () => {
-  test('every connection counts', async () => {
+  test('every connection is counted', async () => {
     const { port, openCount } = await open({ secure: true, maxConnections: 3 })
     const sockets = [await silent(port), await silent(port), await silent(port)]
     await countBecomes(3, openCount)
@@ -72,18 +73,18 @@ describe('before the handshake', () => {
     await countBecomes(0, openCount)
   })
 
-  test('a client is cut off at the limit, whether idle or not', async () => {
+  test('a client is disconnected at the time limit, whether idle or not', async () => {
     const { port, openCount } = await open({ secure: true, handshakeMs: shortMs })
     const sockets = [await silent(port), await silent(port), await silent(port)]
-    // The first octets of a handshake, one by one: it is not idle.
+    // Sends the first octets of a handshake one by one, so the client is not idle.
     const drip = setInterval(() => sockets[0]?.write('\x16'), 50)
-    await eventually('all are cut off', () => sockets.every(({ closed }) => closed))
+    await eventually('all are disconnected', () => sockets.every(({ closed }) => closed))
     clearInterval(drip)
     await countBecomes(0, openCount)
   })
 
   test('a client that has completed it stays connected', async () => {
-    // A handshake takes some hundredths of a second.
+    // A handshake takes a few hundredths of a second.
     const handshakeMs = 3000
     const { port } = await open({ secure: true, handshakeMs })
     const client = await SmtpClient.openTls(port)
@@ -101,12 +102,12 @@ describe('before the handshake', () => {
     await once(late, 'close')
   })
 
-  test('a client is cut off at the same limit after STARTTLS', async () => {
+  test('a client is disconnected at the same time limit after STARTTLS', async () => {
     const { port, openCount } = await open({ secure: false, handshakeMs: shortMs })
     const client = await SmtpClient.open(port)
     await client.say('EHLO client.example')
     assert.match((await client.say('STARTTLS')) ?? '', /^220/)
-    await eventually('the client is cut off', () => client.isOver)
+    await eventually('the client is disconnected', () => client.isOver)
     assert.equal(await client.reply(), undefined)
     await countBecomes(0, openCount)
   })
@@ -150,12 +151,12 @@ describe('mail data', () => {
     assert.equal(await client.reply(), undefined)
   })
 
-  test('may pause for as long as it was ahead of the minimum rate, for each mail of a session', async () => {
+  test('can pause as long as it is ahead of the minimum rate, for each message in a session', async () => {
     const slowMs = 2000
     const { port } = await open({ secure: false, slowMs })
     const client = await begin(port)
     for (let n = 0; n < 2; n++) {
-      // 64 KiB, which may take a minute.
+      // 64 KiB, which can take a minute.
       client.write(`${'x'.repeat(62)}\r\n`.repeat(1024))
       await sleep(slowMs + 200)
       client.write('.\r\n')

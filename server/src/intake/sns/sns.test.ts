@@ -37,7 +37,7 @@ const { makeMail, stateOf, countsOf, suppressed } = mailRows(database)
 let projects = 7000
 const newMail = (options = {}) => makeMail(++projects, options)
 
-function saidOf(mail: TestMail, tag = makeVerp(keys, { ...mail, attempt: 1 })) {
+function publishedMail(mail: TestMail, tag = makeVerp(keys, { ...mail, attempt: 1 })) {
   return {
     ...{ sesId: '0102-3', to: mail.address, from: 'shop@example.com' },
     ...{ configurationSet: sesConfigurationSet, tags: { [sesMailTag]: [tag] } },
@@ -45,27 +45,27 @@ function saidOf(mail: TestMail, tag = makeVerp(keys, { ...mail, attempt: 1 })) {
 }
 
 const eventOf = (mail: TestMail, type: SesEventType, changes: object = {}) =>
-  sesEvent(saidOf(mail), type, changes)
-const tell = (mail: TestMail, type: SesEventType, changes: object = {}) =>
+  sesEvent(publishedMail(mail), type, changes)
+const postEvent = (mail: TestMail, type: SesEventType, changes: object = {}) =>
   publishSns(url, peer.notification(eventOf(mail, type, changes)))
 
 let addresses = 0
-/** From an address of its own, so that nobody meets anybody else's limit. */
+/** Each request has a separate client address, so requests do not share a rate limit. */
 const post = async (body: Parameters<typeof postSns>[1], headers: Record<string, string> = {}) => {
   addresses++
   const from = `10.0.${Math.floor(addresses / 250)}.${(addresses % 250) + 1}`
   return (await postSns(url, body, { 'x-forwarded-for': from, ...headers })).status
 }
 
-async function tellsGenuine(): Promise<void> {
+async function assertGenuineAccepted(): Promise<void> {
   const mail = await newMail()
   assert.equal(await post(peer.notification(eventOf(mail, 'Delivery'))), 200)
   assert.equal((await stateOf(mail)).status, 'delivered')
 }
 
 describe('a message that is not from a configured topic', () => {
-  test('is refused, of any type', async (t) => {
-    await tellsGenuine()
+  test('is rejected, regardless of its type', async (t) => {
+    await assertGenuineAccepted()
     const mail = await newMail()
     const before = await stateOf(mail)
     const forgeries = await snsForgeries({ peer, otherTopic, event: eventOf(mail, 'Delivery') })
@@ -81,23 +81,23 @@ describe('a message that is not from a configured topic', () => {
     }
     assert.deepEqual(taken, [])
     assert.equal(peer.confirmed.length, 0, 'nothing was confirmed')
-    await tellsGenuine()
-    assert.equal(await post(peer.notification(eventOf(mail, 'Delivery'))), 200, 'which is genuine')
+    await assertGenuineAccepted()
+    assert.equal(await post(peer.notification(eventOf(mail, 'Delivery'))), 200, 'a genuine message')
     assert.equal((await stateOf(mail)).status, 'delivered')
   })
 
-  test('causes no request except for a certificate', () => {
+  test('causes no request except for the certificate', () => {
     for (const path of peer.fetched) assert.match(path, /^\/SimpleNotificationService-[0-9a-f]{32}\.pem$/)
   })
 
-  test('gets 429 after too many refusals', async () => {
+  test('gets 429 after too many rejected requests', async () => {
     const from = { 'x-forwarded-for': '192.0.2.99' }
     const statuses: number[] = []
     for (let n = 0; n < 70; n++) statuses.push((await postSns(url, '{}', from)).status)
     assert.deepEqual([statuses[0], statuses.at(-1)], [401, 429])
     const mail = await newMail()
     const genuine = await postSns(url, peer.notification(eventOf(mail, 'Delivery')), from)
-    assert.equal(genuine.status, 200, 'what is genuine is not counted')
+    assert.equal(genuine.status, 200, 'genuine messages are not counted')
   })
 
   test('causes a limited number of fetches', async () => {
@@ -108,10 +108,10 @@ describe('a message that is not from a configured topic', () => {
       await postSns(url, fields, { 'x-forwarded-for': '192.0.2.77' })
     }
     assert.ok(peer.fetched.length - before <= 10, `${peer.fetched.length - before} fetched`)
-    await tellsGenuine()
+    await assertGenuineAccepted()
   })
 
-  test('causes no redirect to be followed', async () => {
+  test('cannot cause a redirect to be followed', async () => {
     const signer = await peer.addSigner()
     const elsewhere = `/SimpleNotificationService-${'b'.repeat(32)}.pem`
     peer.serve(elsewhere, 302, '', { location: signer.path })
@@ -152,7 +152,7 @@ describe('a replayed message', () => {
   })
 })
 
-describe('an event that identifies no mail of ours', () => {
+describe('an event that identifies no known message', () => {
   test('is ignored, although its signature is valid', async () => {
     const mail = await newMail()
     const before = await stateOf(mail)
@@ -168,8 +168,8 @@ describe('an event that identifies no mail of ours', () => {
       createHmac('sha256', 'x').update('y').digest('hex'),
     ]
     const events = [
-      ...tags.map((tag) => sesEvent(saidOf(mail, tag), 'Bounce')),
-      sesEvent({ ...saidOf(mail), tags: {} }, 'Bounce'),
+      ...tags.map((tag) => sesEvent(publishedMail(mail, tag), 'Bounce')),
+      sesEvent({ ...publishedMail(mail), tags: {} }, 'Bounce'),
       eventOf(mail, 'Bounce').replace(`["${good}"]`, `"${good}"`),
       'no JSON',
       '[]',
@@ -182,7 +182,7 @@ describe('an event that identifies no mail of ours', () => {
 })
 
 describe('SES events', () => {
-  const said: [SesEventType, object, string, string | null][] = [
+  const cases: [SesEventType, object, string, string | null][] = [
     ['Send', {}, 'sent', null],
     ['Delivery', {}, 'delivered', null],
     ['DeliveryDelay', {}, 'deferred', '4.4.1'],
@@ -201,10 +201,10 @@ describe('SES events', () => {
     ['Click', {}, 'sent', null],
     ['Subscription', {}, 'sent', null],
   ]
-  for (const [type, changes, status, code] of said) {
-    test(`${type} ${JSON.stringify(changes)}: the mail is ${status}`, async () => {
+  for (const [type, changes, status, code] of cases) {
+    test(`${type} ${JSON.stringify(changes)}: sets the status ${status}`, async () => {
       const mail = await newMail()
-      await tell(mail, type, changes)
+      await postEvent(mail, type, changes)
       const state = await stateOf(mail)
       assert.equal(state.status, status)
       assert.equal(state.events.length, status === 'sent' ? 0 : 1)
@@ -212,21 +212,21 @@ describe('SES events', () => {
     })
   }
 
-  test('suppress the address of a bounce or a complaint, but not one to which SES did not send', async () => {
+  test('suppress the address after a bounce or a complaint, but not an address that SES did not send to', async () => {
     const mails = await Promise.all(Array.from({ length: 5 }, () => newMail()))
     const [gone, angry, spared, unsure, listed] = mails as [TestMail, TestMail, TestMail, TestMail, TestMail]
-    await tell(gone, 'Bounce')
-    await tell(angry, 'Complaint')
-    await tell(spared, 'Complaint', { complaintSubType: 'OnAccountSuppressionList' })
-    await tell(listed, 'Bounce', { bounceSubType: 'OnAccountSuppressionList' })
-    await tell(unsure, 'Bounce', { bounceType: 'Undetermined' })
+    await postEvent(gone, 'Bounce')
+    await postEvent(angry, 'Complaint')
+    await postEvent(spared, 'Complaint', { complaintSubType: 'OnAccountSuppressionList' })
+    await postEvent(listed, 'Bounce', { bounceSubType: 'OnAccountSuppressionList' })
+    await postEvent(unsure, 'Bounce', { bounceType: 'Undetermined' })
     const reasons = await Promise.all(
       mails.map(async ({ projectId }) => (await suppressed(projectId))[0]?.reason),
     )
     assert.deepEqual(reasons, ['bounce', 'complaint', undefined, undefined, undefined])
   })
 
-  test('converge, duplicated, late and in any order', async () => {
+  test('converge when they are duplicated, late or reordered', async () => {
     const chance = new Chance(seed)
     const message = `seed ${chance.seed}`
     for (let round = 0; round < 25; round++) {
@@ -247,7 +247,7 @@ describe('SES events', () => {
   })
 
   for (const when of ['onStatement', 'onDone'] as const) {
-    test(`are retried when the database is lost (${when}), and applied once`, async () => {
+    test(`are retried when the database connection is lost (${when}) and applied once`, async () => {
       const mail = await newMail()
       const fields = peer.notification(eventOf(mail, 'Delivery'))
       assert.equal(await losingConnection(proxy, when, () => post(fields)), 503)
@@ -276,7 +276,7 @@ describe('a subscription', () => {
     assert.equal(peer.confirmed.splice(0).length, 1)
   })
 
-  test('that ends is logged, without any token', async () => {
+  test('that ends is logged, without its token', async () => {
     const fields = peer.confirmation('UnsubscribeConfirmation')
     assert.equal(await post(fields), 200)
     assert.equal(peer.confirmed.length, 0)
@@ -284,7 +284,7 @@ describe('a subscription', () => {
     assert.ok(!logLines.some((line) => line.includes(fields['Token'] ?? 'token')))
   })
 
-  test('with signature version 1 is refused, and the log says what to do', async () => {
+  test('with signature version 1 is rejected, and the log explains how to fix it', async () => {
     await post(peer.notification('{}', { SignatureVersion: '1' }))
     assert.ok(logLines.some((line) => /set-topic-attributes .*SignatureVersion/.test(line)))
   })

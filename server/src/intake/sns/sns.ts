@@ -8,11 +8,12 @@ import { certificatePathOf, isSigned, readSnsMessage, type SnsMessage } from '..
 import { SnsClient, SnsUnavailable } from '../../providers/sns-client.ts'
 
 /**
- * The endpoint to which Amazon SNS posts events of Amazon SES. Any client that reaches the API can post here, so nothing in
- * a message is trusted before its signature is verified: the topic must be one that the operator has configured, the
- * certificate must be at the SNS host of that topic's region, and its address is compared before anything is fetched.
+ * The endpoint to which Amazon SNS posts Amazon SES events. Any client that can reach the API can post here,
+ * so nothing in a message is trusted before its signature is verified. The operator must have configured the
+ * topic, and the certificate must be hosted on the SNS host of that topic's region; the certificate's URL is
+ * checked before it is fetched.
  *
- * 200 is sent after the transaction has committed. Until then SNS keeps the message, and retries.
+ * 200 is sent only after the transaction has committed. Until then, SNS keeps the message and retries.
  */
 export interface SnsDeps extends FeedbackDeps {
   topicArns: readonly string[]
@@ -20,13 +21,13 @@ export interface SnsDeps extends FeedbackDeps {
   endpoint: string | undefined
 }
 
-/** The size limit of an SNS message. */
+/** Size limit of an SNS message. */
 const maxBytes = 256 * 1024
 const dayMs = 24 * 3600_000
-// Less than the time for which feedback is deduplicated, so that a replayed message is either known or too old.
+// Shorter than the deduplication period for feedback, so a replayed message is either known or too old.
 const maxAgeMs = (seenDays - 1) * dayMs
 const maxAheadMs = 5 * 60_000
-// Far above what a misconfiguration causes.
+// Far above the rate that a misconfiguration would cause.
 const refusalsPerMinute = 60
 const fetchesPerMinute = 10
 
@@ -67,19 +68,19 @@ class SnsReceiver {
     const fault = message ? await this.#faultOf(message, network) : 'not an SNS message'
     if (!message || fault !== undefined) {
       await this.#refused(network)
-      // The topic is not logged: an unauthenticated client chose its text.
-      this.#deps.log.warn({ network, fault }, 'SNS message refused')
+      // The topic is not logged, because its text comes from an unauthenticated client.
+      this.#deps.log.warn({ network, fault }, 'SNS message rejected')
       throw new PosternError('unauthenticated', 'The message does not come from a configured SNS topic.')
     }
     if (message.type === 'Notification') await ingestSesEvent(this.#deps, message.message)
     else if (message.type === 'SubscriptionConfirmation') await this.#confirm(message)
     else {
       const { topicArn: topic } = message
-      this.#deps.log.warn({ topic }, 'SNS ended the subscription; no more events arrive from this topic')
+      this.#deps.log.warn({ topic }, 'SNS ended the subscription; no more events will arrive from this topic')
     }
   }
 
-  /** Why a message is refused; the cheapest checks come first. */
+  /** Returns the reason why a message is rejected. The cheapest checks come first. */
   async #faultOf(message: SnsMessage, network: string): Promise<string | undefined> {
     const { topicArn, signatureVersion, sentAt } = message
     if (!this.#topics.has(topicArn)) return 'topic not listed in POSTERN_SES_TOPIC_ARNS'
@@ -97,7 +98,7 @@ class SnsReceiver {
     return isSigned(message, key) ? undefined : 'invalid signature'
   }
 
-  /** At the configured address, not at the one in the message. */
+  /** Uses the configured host, not the URL in the message. */
   async #confirm({ topicArn, token }: SnsMessage): Promise<void> {
     await this.#callSns(() => this.#client.confirm(topicArn, token ?? ''))
     this.#deps.log.info({ topic: topicArn }, 'SNS subscription confirmed')
@@ -108,7 +109,10 @@ class SnsReceiver {
       return await call()
     } catch (error) {
       if (!(error instanceof SnsUnavailable)) throw error
-      this.#deps.log.warn({ err: error }, 'SNS message not processed, SNS unavailable; SNS retries')
+      this.#deps.log.warn(
+        { err: error },
+        'SNS message not processed because SNS is unavailable; SNS will retry',
+      )
       throw new PosternError('unavailable', 'SNS is temporarily unavailable. Send the message again.')
     }
   }

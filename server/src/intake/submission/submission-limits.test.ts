@@ -18,7 +18,7 @@ import { losingConnection, startPostgresProxy } from '../../testing/peers/postgr
 import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 import { watchCertificate } from '../smtp/certificate.ts'
 
-/** How much anybody may bring, and what is said when something is wrong with us. */
+/** SMTP submission limits, and replies to internal failures. */
 const database = await testDatabase()
 const proxy = await startPostgresProxy(database.url)
 const api = await startApi(database)
@@ -35,8 +35,8 @@ const messages = async (): Promise<number> => {
   return row?.count ?? 0
 }
 
-describe('a mail', () => {
-  test('has at most 25 MiB, with or without SIZE, and the session continues', async () => {
+describe('a message', () => {
+  test('is limited to 25 MiB, with or without SIZE, and the session stays usable', async () => {
     const client = await open(sender.secret)
     const before = await messages()
     assert.match(await submit(client, '', { parameters: 'SIZE=26214401' }), /^552 5\.3\.4/)
@@ -46,7 +46,7 @@ describe('a mail', () => {
     idIn(await submit(client, someText(name, { body: line.repeat(25_000) })))
   })
 
-  test('in many small chunks is joined byte for byte', async () => {
+  test('in many small chunks is stored unchanged', async () => {
     const client = await open(sender.secret)
     const id = idIn(await submit(client, someText(name, { body: `${'..\r\n...x\r\n'.repeat(10_000)}end` })))
     const [row] = await database.query<{ content: Buffer }>(
@@ -56,7 +56,7 @@ describe('a mail', () => {
     assert.ok(row?.content.toString().endsWith(`\r\n\r\n${'.\r\n..x\r\n'.repeat(10_000)}end\r\n`))
   })
 
-  test('has at most 50 recipients; the others need another transaction', async () => {
+  test('has at most 50 recipients; additional recipients need another transaction', async () => {
     const client = await open(sender.secret)
     await client.say('MAIL FROM:<>')
     for (let n = 0; n < 50; n++)
@@ -67,7 +67,7 @@ describe('a mail', () => {
     idIn((await client.reply()) ?? '')
   })
 
-  test('with an invalid address has no recipient', async () => {
+  test('to an invalid address has no recipient', async () => {
     const client = await open(sender.secret)
     await client.say('MAIL FROM:<>')
     for (const address of [
@@ -85,7 +85,7 @@ describe('a mail', () => {
 })
 
 describe('all sessions together', () => {
-  test('of one project use at most a quarter of the buffer budget, and release it', async () => {
+  test('from one project use at most a quarter of the buffer budget and release it', async () => {
     const { open: openSmall } = await openSubmission(api, { limits: { bufferBytes: 4 * 300_000 } })
     const neighbour = await makeSender()
     const { secret } = await makeApiKey(sender.id, { mode: 'live', allowed_ips: [] })
@@ -93,13 +93,13 @@ describe('all sessions together', () => {
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await slow.say(command)
     slow.write(`${someText(name)}\r\n${line.repeat(150)}`)
     const large = someText(name, { body: line.repeat(150) })
-    /** Whether there is room for another. */
+    /** Whether there is room for another message. */
     const hasRoom = async () => {
       const reply = await other.say(`MAIL FROM:<> SIZE=${large.length}`)
       await other.say('RSET')
       return /^250/.test(reply ?? '')
     }
-    await eventually('the slow mail takes up its memory', async () => !(await hasRoom()))
+    await eventually('the slow message is charged', async () => !(await hasRoom()))
     assert.match(await submit(other, large, { parameters: `SIZE=${large.length}` }), /^452 4\.3\.1/)
     assert.match(await submit(other, large), /^452 4\.3\.1/)
     idIn(await submit(other, someText(name)))
@@ -108,27 +108,29 @@ describe('all sessions together', () => {
     slow.write('\r\n.\r\n')
     idIn((await slow.reply()) ?? '')
     idIn(await submit(other, large, { parameters: `SIZE=${large.length}` }))
-    // Whoever goes away in the middle gives it back, too.
+    // A client that disconnects in the middle of a message also releases its memory.
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await slow.say(command)
     slow.write(`${someText(name)}\r\n${line.repeat(150)}`)
-    await eventually('the slow mail takes up its memory', async () => !(await hasRoom()))
+    await eventually('the slow message is charged', async () => !(await hasRoom()))
     slow.close()
-    await eventually('its memory is free again', hasRoom)
+    await eventually('its memory is released', hasRoom)
     idIn(await submit(other, large, { parameters: `SIZE=${large.length}` }))
   })
 
-  test('of one network are limited', async () => {
+  test('from one network are limited', async () => {
     const { open: openFew } = await openSubmission(api, { limits: { clientsPerNetwork: 3 } })
     const clients = [await openFew(), await openFew(), await openFew()]
-    await assert.rejects(openFew(), 'a fourth was let in')
+    await assert.rejects(openFew(), 'a fourth connection was accepted')
     for (const client of clients) client.close()
-    const next = await eventually('another is let in', () => openFew(sender.secret).catch(() => undefined))
+    const next = await eventually('another connection is accepted', () =>
+      openFew(sender.secret).catch(() => undefined),
+    )
     idIn(await submit(next, someText(name)))
   })
 })
 
 describe('a session', () => {
-  test('has a limited number of mails', async () => {
+  test('can send a limited number of messages', async () => {
     const { open: openShort } = await openSubmission(api, { limits: { mailsPerSession: 2 } })
     const client = await openShort(sender.secret)
     for (let n = 0; n < 2; n++) idIn(await submit(client, someText(name)))
@@ -136,7 +138,7 @@ describe('a session', () => {
     assert.equal(await client.say('NOOP'), undefined)
   })
 
-  test('has a limited number of errors', async () => {
+  test('can cause a limited number of errors', async () => {
     const client = await open(sender.secret)
     let refused = 0
     while ((await client.say('RCPT TO:<x>'))?.startsWith('5')) refused++
@@ -144,7 +146,7 @@ describe('a session', () => {
     assert.equal(await client.say('NOOP'), undefined)
   })
 
-  test('that is lost in the middle of a mail submits nothing', async () => {
+  test('that ends in the middle of a message submits nothing', async () => {
     const before = await messages()
     const client = await open(sender.secret)
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await client.say(command)
@@ -154,7 +156,7 @@ describe('a session', () => {
     assert.equal(await messages(), before)
   })
 
-  test('may finish its mail when the listener shuts down', async () => {
+  test('can finish its message when the listener shuts down', async () => {
     const ending = await openSubmission(api)
     const [busy, idle] = [await ending.open(sender.secret), await ending.open(sender.secret)]
     for (const command of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) await busy.say(command)
@@ -170,7 +172,7 @@ describe('a session', () => {
 describe('an unavailable database', () => {
   const away = openDatabase({ ...database, url: database.url.replace(/:\d+\//, ':1/') }).as('mail')
 
-  test('causes 454 at AUTH, which does not count as an authentication failure', async () => {
+  test('causes a 454 reply to AUTH, which does not count as an authentication failure', async () => {
     const { open: openAway } = await openSubmission(api, {
       keys: new BatchedKeyLookup(away),
       limits: { failedAuthPerMinute: 1 },
@@ -181,7 +183,7 @@ describe('an unavailable database', () => {
     }
   })
 
-  test('causes 451 for a mail, before the commit and when its response is lost', async () => {
+  test("causes a 451 reply to a message, before the commit and when the commit's response is lost", async () => {
     const db = openDatabase({ ...database, url: proxy.urlOf(database.url) })
     const acceptance = new Acceptance(db.as('mail'), ['service'], ampleByteLimits)
     const { open: openCut } = await openSubmission(api, { acceptance })
@@ -190,7 +192,7 @@ describe('an unavailable database', () => {
       const before = await messages()
       const reply = await losingConnection(proxy, moment, () => submit(client, someText(name)))
       assert.match(reply, /^451 4\.3\.0/, moment)
-      // Nobody can know: it may come again, and there are two.
+      // The client cannot know whether the commit succeeded; its retry creates a second message.
       assert.equal(await messages(), before + (moment === 'onDone' ? 1 : 0))
       idIn(await submit(client, someText(name)))
     }
@@ -198,7 +200,7 @@ describe('an unavailable database', () => {
 })
 
 describe('a certificate that is renewed on disk', () => {
-  test('is used without a restart, and an unusable one is not', async () => {
+  test('is used without a restart unless it is unusable', async () => {
     const [own, next] = [makeCertificate(), makeCertificate()]
     const { tls, startTls, open: openNow } = await openSubmission(api, { tls: own })
     const logLines: string[] = []
@@ -215,9 +217,9 @@ describe('a certificate that is renewed on disk', () => {
         })
       })
     const first = await seen()
-    // Half of it: the key is still the old one.
+    // Incomplete: the key is still the old one.
     cpSync(next.files.certificate, own.files.certificate)
-    await eventually('it is read', () => logLines.some((entry) => /certificate unusable/.test(entry)))
+    await eventually('it is checked', () => logLines.some((entry) => /certificate unusable/.test(entry)))
     assert.equal(await seen(), first)
     const client = await openNow(sender.secret)
     cpSync(next.files.key, own.files.key)

@@ -23,33 +23,35 @@ export interface SubmissionSessionDeps {
   /** Shared with the HTTP API. */
   keyLimit: RateLimit
   uses: LastUsed
-  /** The host name in the greeting and in Received. */
+  /** Host name in the greeting and in Received. */
   name: string
   log: Logger
   limits?: Partial<typeof limits>
 }
 
 const limits = {
-  // Postfix opens 20 per destination (default_destination_concurrency_limit), and several may share one address.
+  // Postfix opens 20 connections per destination (default_destination_concurrency_limit), and several Postfix
+  // servers can share one address.
   clientsPerNetwork: 50,
-  // A key has 256 random bits, so this does not prevent guessing: it limits database lookups.
+  // A key has 256 random bits, so guessing is not a concern; this limits database lookups.
   failedAuthPerMinute: 60,
   mailsPerSession: 1000,
-  // Of mails being received or waiting for their commit. Each is briefly in memory about four times. A project may use a
-  // quarter of it, however many keys it has, which is more than the largest mail.
+  // For messages being received or waiting to be committed. Each message is briefly in memory about four
+  // times. A project can use a quarter of the budget, regardless of its number of keys, which is more than
+  // the largest message needs.
   bufferBytes: 128 * 1024 * 1024,
 }
 
 const scope: ApiKeyScope = 'messages:send'
 
-/** The authenticated key. The secret itself is not kept. */
+/** The authenticated key, without its secret. */
 interface AuthenticatedKey {
   keyId: number
   projectId: number
   secretHash: Buffer
 }
 
-/** What each command of SMTP submission does. */
+/** The SMTP commands for submission. */
 export class SubmissionSession {
   readonly connectionLimit: ConnectionLimit
   readonly #deps: SubmissionSessionDeps
@@ -66,8 +68,8 @@ export class SubmissionSession {
   }
 
   /**
-   * Whatever is wrong with a key (unknown, rotated, inactive, expired, without the scope, from another address, malformed),
-   * it is looked up, and the reply is the same.
+   * An invalid key is looked up and gets the same reply whatever the cause: unknown, rotated, inactive,
+   * expired, without the required scope, used from a disallowed address, or malformed.
    */
   async authenticate(password: string, { remoteAddress }: SMTPServerSession): Promise<AuthenticatedKey> {
     const network = networkOf(remoteAddress)
@@ -90,7 +92,7 @@ export class SubmissionSession {
     }
   }
 
-  /** MAIL. The envelope sender is not checked: mail is sent with a return path of our own. */
+  /** MAIL. The envelope sender is not checked, because mail is sent with Postern's own return path. */
   async begin({ args }: SMTPServerAddress, session: SMTPServerSession): Promise<void> {
     if (!session.secure) throw new Refusal(530, '5.7.0 Must issue a STARTTLS command first')
     const { keyId, projectId } = authenticatedKeyOf(session)
@@ -101,7 +103,7 @@ export class SubmissionSession {
     if (!this.#budget.makeRoom(size, `${projectId}`)) {
       throw bufferFull()
     }
-    // Counts as a request to the API does.
+    // Counts like a request to the API.
     await this.#deps.keyLimit(`key:${keyId}`)
   }
 
@@ -115,7 +117,10 @@ export class SubmissionSession {
     return null
   }
 
-  /** DATA, to its end. Resolves to the message id once it is committed; to undefined when the mail is too large. */
+  /**
+   * DATA, read to its end. Resolves to the message id after the commit, or to undefined if the message is too
+   * large.
+   */
   async receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string | undefined> {
     const owner = `${authenticatedKeyOf(session).projectId}`
     return withBufferedMail(stream, { budget: this.#budget, owners: [owner] }, async (raw) => {
@@ -131,7 +136,7 @@ export class SubmissionSession {
   async #accept(raw: Buffer, session: SMTPServerSession): Promise<string> {
     const { acceptance, uses, name, log } = this.#deps
     const { envelope, remoteAddress } = session
-    // A session may be long: a key that was valid at AUTH may no longer be.
+    // Sessions can be long, so a key that was valid at AUTH may have become invalid.
     const key = await this.#keyOf(authenticatedKeyOf(session).secretHash, remoteAddress)
     const arrival = { allowsUtf8: envelope.smtpUtf8 === true, host: name, at: new Date() }
     const mail = readSubmittedDraft(raw, recipientsOf(session), arrival)
@@ -164,7 +169,7 @@ export class SubmissionSession {
     const { log } = this.#deps
     if (!(error instanceof PosternError)) log.error({ err: error }, 'submitted mail not processed')
     else if (error.code === 'unavailable')
-      log.warn({ err: error }, 'submitted mail not stored, database unavailable')
+      log.warn({ err: error }, 'submitted mail not stored because the database is unavailable')
   }
 }
 
@@ -177,7 +182,7 @@ function authenticatedKeyOf({ user }: SMTPServerSession): AuthenticatedKey {
   return user as AuthenticatedKey
 }
 
-/** As they are stored, without duplicates. Their syntax was checked at RCPT. */
+/** As stored, without duplicates. The syntax of the addresses was checked at RCPT. */
 function recipientsOf({ envelope }: SMTPServerSession): string[] {
   const byKey = new Map<string, string>()
   for (const { address } of envelope.rcptTo) {

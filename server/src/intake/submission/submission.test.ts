@@ -9,7 +9,7 @@ import { idIn, openSubmission, plainOf, someText, submit } from '../../testing/h
 import { eventually } from '../../testing/harness/waiting.ts'
 import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 
-/** Mail that customers bring by SMTP. */
+/** Mail that customers submit over SMTP. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -30,8 +30,8 @@ const messagesOf = async (projectId: number): Promise<number> => {
   return row?.count ?? 0
 }
 
-describe('a mail', () => {
-  test('is accepted on both ports, with AUTH PLAIN and LOGIN, and shown by the API like any other', async () => {
+describe('a message', () => {
+  test('is accepted on both ports, with AUTH PLAIN and LOGIN, and returned by the API like any other message', async () => {
     const sender = await makeSender()
     for (const [port, secure, method] of [
       [startTls.port, false, 'PLAIN'],
@@ -78,7 +78,7 @@ describe('a mail', () => {
     }
   })
 
-  test('goes to the envelope recipients, each once, whatever its header says', async () => {
+  test('is sent once to each envelope recipient, regardless of its header', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     const to = ['Anna@example.net', 'other@xn--bcher-kva.example', 'anna@EXAMPLE.net']
@@ -90,7 +90,7 @@ describe('a mail', () => {
     )
   })
 
-  test('becomes one message for each transaction of a session', async () => {
+  test('is created for each transaction in a session', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     const ids = []
@@ -99,7 +99,7 @@ describe('a mail', () => {
     assert.match((await client.say('QUIT')) ?? '', /^221 2\.0\.0/)
   })
 
-  test('may have non-ASCII recipients, if the client declares SMTPUTF8', async () => {
+  test('can have non-ASCII recipients if the client declares SMTPUTF8', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     const raw = Buffer.from(someText(sender.domain.name, { fields: ['Cc: jörg@bücher.example'] }))
@@ -115,13 +115,13 @@ describe('a mail', () => {
     )
   })
 
-  test('of a test key is a test, and updates the last use of the key', async () => {
+  test('submitted with a test key is a test message and updates when the key was last used', async () => {
     const sender = await makeSender()
     const { secret, resource } = await makeApiKey(sender.id, { mode: 'test', allowed_ips: [] })
     const client = await open(secret)
     const id = idIn(await submit(client, someText(sender.domain.name)))
     assert.equal((await sender.program.get(`/messages/${id}`)).body.is_test, true)
-    await eventually('the use is written down', async () => {
+    await eventually('the last use is recorded', async () => {
       const { body } = await admin.get(`/projects/${sender.id}/api-keys/${resource.id}`)
       return body.last_used_at !== null
     })
@@ -129,7 +129,7 @@ describe('a mail', () => {
 })
 
 describe('before TLS', () => {
-  test('AUTH is not offered, and no other command proceeds', async () => {
+  test('AUTH is not offered, and other commands are rejected', async () => {
     const sender = await makeSender()
     const client = await SmtpClient.open(startTls.port)
     const offered = (await client.say('EHLO client.example')) ?? ''
@@ -155,7 +155,7 @@ describe('before TLS', () => {
     idIn(await submit(client, someText(sender.domain.name)))
   })
 
-  test('earlier commands are forgotten, and pipelined input is discarded', async () => {
+  test('earlier commands have no effect, and pipelined input is discarded', async () => {
     const client = await SmtpClient.open(startTls.port)
     await client.say('EHLO client.example')
     client.write('STARTTLS\r\nEHLO injected.example\r\nMAIL FROM:<>\r\n')
@@ -198,7 +198,7 @@ describe('a key', () => {
     assert.doesNotMatch(api.logLines.join(''), new RegExp(rotated))
   })
 
-  test('that is invalid too often blocks its network, also with valid keys', async () => {
+  test('that fails too often blocks its network, even with valid keys', async () => {
     const sender = await makeSender()
     const { open: openStrict } = await openSubmission(api, { limits: { failedAuthPerMinute: 3 } })
     for (let n = 0; n < 3; n++) {
@@ -213,7 +213,7 @@ describe('a key', () => {
     )
   })
 
-  test('that is revoked during a session sends nothing more', async () => {
+  test('that is revoked during a session can no longer send', async () => {
     const sender = await makeSender()
     for (const change of [
       { is_active: false },
@@ -237,7 +237,7 @@ describe('a key', () => {
     }
   })
 
-  test('that expires during a session sends nothing more', async () => {
+  test('that expires during a session can no longer send', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     idIn(await submit(client, someText(sender.domain.name)))
@@ -263,14 +263,14 @@ describe('a key', () => {
   })
 })
 
-describe('SMTP refuses what the API refuses, in the same order', () => {
-  test('locked, subscription, domain, provider, form, quota', async () => {
+describe('SMTP rejects the same mail as the API, in the same order', () => {
+  test('locked, subscription, domain, provider, validation, quota', async () => {
     const sender = await makeSender()
     const client = await open(sender.secret)
     const { name } = sender.domain
     const other = await makeDomain(sender.id, { mta_provider: 'service' })
     const plan = (changes: object) => database.query(...planOf(sender.id, changes))
-    // Each is wrong in all that follows as well.
+    // Each step fixes one cause; the others remain.
     const steps: [string, RegExp, () => Promise<unknown>][] = [
       [
         'project_locked',
@@ -279,7 +279,7 @@ describe('SMTP refuses what the API refuses, in the same order', () => {
       ],
       [
         'subscription_inactive',
-        /^550 5\.7\.1 The subscription/,
+        /^550 5\.7\.1 .* subscription/,
         () => admin.patch(sender.path, { admin_subscription_status: null, reason: 'x' }),
       ],
       [
@@ -296,14 +296,14 @@ describe('SMTP refuses what the API refuses, in the same order', () => {
       ],
       [
         'validation_failed',
-        /^554 5\.6\.0 The mail has more than one subject/,
+        /^554 5\.6\.0 The message has more than one subject/,
         async () => {
           fields = []
         },
       ],
       [
         'quota_exceeded',
-        /^452 4\.7\.1 The plan allows 0 mails per day/,
+        /^452 4\.7\.1 The plan allows 0 messages per day/,
         () => plan({ max_mails_per_day: 10 }),
       ],
     ]
@@ -325,7 +325,7 @@ describe('SMTP refuses what the API refuses, in the same order', () => {
     idIn(await submit(client, someText(from, { fields })))
   })
 
-  test("a domain that is another project's, or not the key's", async () => {
+  test("another project's domain, or a domain that is not the key's", async () => {
     const [sender, stranger] = [await makeSender(), await makeSender()]
     const client = await open(sender.secret)
     assert.match(
@@ -339,7 +339,7 @@ describe('SMTP refuses what the API refuses, in the same order', () => {
     idIn(await submit(bound, someText(second.name)))
   })
 
-  test('suppressed recipients are left out, with an event', async () => {
+  test('suppressed recipients are omitted, with an event', async () => {
     const sender = await makeSender()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason) values ($1, 'anna@example.net', 'manual')`,

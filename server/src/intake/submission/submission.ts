@@ -7,16 +7,16 @@ import { type Strictness, StrictSmtpServer } from '../smtp/strict-server.ts'
 import { SubmissionSession, type SubmissionSessionDeps } from './submission-session.ts'
 
 /**
- * SMTP submission for customers (RFC 6409): with STARTTLS on one port, and with implicit TLS on another (RFC 8314). The
- * password is an API key of the project. Submitted mail goes through the same acceptance as mail by HTTP, and 250 is sent
- * after that has committed.
+ * SMTP submission for customers (RFC 6409): STARTTLS on one port, implicit TLS on another (RFC 8314). The
+ * password is one of the project's API keys. Submitted mail is accepted in the same way as mail sent over
+ * HTTP, and 250 is sent after the commit.
  *
- * Not offered: CHUNKING, so that DATA is the only way to send mail data; DSN, because events report what happens to a mail.
- * Its parameters are accepted and ignored.
+ * CHUNKING is not offered: DATA is the only command for mail data. DSN is not offered either, because events
+ * report deliveries; DSN parameters are accepted and ignored.
  */
 export interface SubmissionDeps extends SubmissionSessionDeps {
   host: string
-  /** Undefined: not opened. 0: any free port. */
+  /** Undefined: the port is not opened. 0: any free port. */
   ports: { startTls: number | undefined; tls: number | undefined }
   tls: Certificate
 }
@@ -24,14 +24,14 @@ export interface SubmissionDeps extends SubmissionSessionDeps {
 const maxClients = 500
 // RFC 5321 §4.5.3.2.7.
 const idleMs = 5 * 60_000
-// 25 MiB in that time is 15 KB a second.
+// Sending 25 MiB in this time requires 15 KB per second.
 const lifetimeMs = 30 * 60_000
-// More than one mail with too many recipients causes.
+// More errors than a single message with too many recipients causes.
 const maxErrors = 100
-/** Joke and proxy commands of the library. */
+/** The library's joke and proxy commands. */
 const disabledCommands = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
-/** One listener for each port. */
+/** One listener per port. */
 export async function startSubmission(deps: SubmissionDeps): Promise<Listener[]> {
   const submission = new SubmissionSession(deps)
   const listeners: Listener[] = []
@@ -66,7 +66,7 @@ const optionsOf = ({ name, tls }: SubmissionDeps, submission: SubmissionSession)
     maxErrors,
     disableReverseLookup: true,
     onConnect(session, callback) {
-      // AUTH is not offered in cleartext, so no client sends its password that way (RFC 4954 §4).
+      // AUTH is not offered in cleartext, so no client sends its password unencrypted (RFC 4954 §4).
       session.disabledCommands = session.secure ? disabledCommands : [...disabledCommands, 'AUTH']
       callback()
     },

@@ -1,7 +1,7 @@
 /**
- * Writes items in groups, one transaction each: items submitted during one transaction go into the next. A group that
- * fails is split (split-on-failure.ts). While the database is unreachable, items are retried until their deadline. An
- * item that times out alone is retried alone, so that it fails no other group.
+ * Writes items in groups, one transaction each. Items submitted during a transaction are written in the next one. A group
+ * that fails is split (split-on-failure.ts). While the database is unreachable, items are retried until their deadline. An
+ * item that times out on its own is also retried on its own, so that it cannot make other items fail.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,16 +10,16 @@ import { splitOnFailure } from './split-on-failure.ts'
 
 interface Waiting<Item> {
   item: Item
-  /** Deadline by the monotonic clock: after it, the item need not be written any more. */
+  /** Deadline by the monotonic clock, after which the item is abandoned. */
   until: number
   done: () => void
 }
 
 export interface BatchWriterOptions<Item> {
-  /** All of them in one transaction, or none. */
+  /** Writes all items in one transaction. */
   write(items: readonly Item[]): Promise<void>
   atOnce: number
-  /** How long to wait for more items before each transaction; 0: until this turn of the event loop ends. */
+  /** How long to wait for more items before each transaction; 0 waits for the current turn of the event loop. */
   gatherMs?: number
   onError(error: unknown, lost: number): void
 }
@@ -29,7 +29,7 @@ const retryMs = 200
 export class BatchWriter<Item> {
   readonly #options: BatchWriterOptions<Item>
   #waiting: Waiting<Item>[] = []
-  /** Items that timed out when written alone. */
+  /** Items that timed out in a transaction of their own. */
   #overdue: Waiting<Item>[] = []
   #underWay = 0
   #running: Promise<void> | undefined
@@ -39,7 +39,7 @@ export class BatchWriter<Item> {
     this.#options = options
   }
 
-  /** How many items are not written yet, those being written included. */
+  /** Items not written yet, including those being written. */
   get pending(): number {
     return this.#waiting.length + this.#overdue.length + this.#underWay
   }
@@ -48,7 +48,7 @@ export class BatchWriter<Item> {
     return this.#isFailing
   }
 
-  /** Resolves when the item is written or given up. */
+  /** Resolves when the item is written or abandoned. */
   submit(item: Item, until: number): Promise<void> {
     return new Promise((done) => {
       this.#waiting.push({ item, until, done })
@@ -67,7 +67,7 @@ export class BatchWriter<Item> {
       if (again || oneAgain) await sleep(retryMs)
     }
     this.#isFailing = false
-    // In the same turn in which nothing was left, so that an item submitted right after this starts a new run.
+    // Nothing is awaited after `pending` is checked, so the next submit starts a new run.
     this.#running = undefined
   }
 
@@ -76,7 +76,7 @@ export class BatchWriter<Item> {
     return new Promise((resolve) => (gatherMs > 0 ? setTimeout(resolve, gatherMs) : setImmediate(resolve)))
   }
 
-  /** Returns whether some items must be written again. */
+  /** Returns whether some items must be retried. */
   async #write(group: readonly Waiting<Item>[]): Promise<boolean> {
     const { write, onError } = this.#options
     this.#underWay = group.length

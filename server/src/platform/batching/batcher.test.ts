@@ -3,11 +3,11 @@ import { describe, test } from 'node:test'
 import { unavailable } from '../db/failures.ts'
 import { Batcher } from './batcher.ts'
 
-/** Answers when it is told to, and keeps the groups that it was asked. */
-function slow(options: { groupsAtOnce: number; most: number }) {
+/** A batcher whose groups finish when the test calls `answer`. */
+function controlled(options: { groupsAtOnce: number; most: number }) {
   const groups: number[][] = []
   const ends: { answer(): void }[] = []
-  const together = new Batcher<number, string>(
+  const batcher = new Batcher<number, string>(
     (group) =>
       new Promise((resolve) => {
         groups.push([...group])
@@ -15,26 +15,26 @@ function slow(options: { groupsAtOnce: number; most: number }) {
       }),
     { groupsAtOnce: options.groupsAtOnce, atMost: options.most },
   )
-  return { together, groups, ends }
+  return { batcher, groups, ends }
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('what is asked together', () => {
-  test('in one turn of the event loop is one group, and has its answers by place', async () => {
-    const { together, groups, ends } = slow({ groupsAtOnce: 1, most: 10 })
-    const answers = Promise.all([3, 1, 2].map((one) => together.submit(one)))
+describe('a batcher', () => {
+  test('groups the items from one turn of the event loop and returns a result for each', async () => {
+    const { batcher, groups, ends } = controlled({ groupsAtOnce: 1, most: 10 })
+    const answers = Promise.all([3, 1, 2].map((one) => batcher.submit(one)))
     await turn()
     assert.deepEqual(groups, [[3, 1, 2]])
     ends[0]?.answer()
     assert.deepEqual(await answers, ['3!', '1!', '2!'])
   })
 
-  test('while as many groups as may be are under way waits, and goes into the next', async () => {
-    const { together, groups, ends } = slow({ groupsAtOnce: 2, most: 2 })
-    const answers = Promise.all([1, 2, 3, 4, 5].map((one) => together.submit(one)))
+  test('collects items for the next group while the maximum number of groups is running', async () => {
+    const { batcher, groups, ends } = controlled({ groupsAtOnce: 2, most: 2 })
+    const answers = Promise.all([1, 2, 3, 4, 5].map((one) => batcher.submit(one)))
     await turn()
-    const late = together.submit(6)
+    const late = batcher.submit(6)
     await turn()
     assert.deepEqual(groups, [
       [1, 2],
@@ -49,9 +49,9 @@ describe('what is asked together', () => {
     assert.equal(await late, '6!')
   })
 
-  test('that fails is split until what makes it fail is alone, and takes no other group with it', async () => {
+  test('splits a failing group until only the failing item is rejected', async () => {
     const groups: number[][] = []
-    const together = new Batcher<number, string>(
+    const batcher = new Batcher<number, string>(
       async (group) => {
         groups.push([...group])
         if (group.includes(2)) throw new Error('not 2')
@@ -59,7 +59,7 @@ describe('what is asked together', () => {
       },
       { atMost: 4 },
     )
-    const answers = await Promise.allSettled([1, 2, 3, 4, 5].map((one) => together.submit(one)))
+    const answers = await Promise.allSettled([1, 2, 3, 4, 5].map((one) => batcher.submit(one)))
     assert.deepEqual(
       answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason.message)),
       ['1!', 'not 2', '3!', '4!', '5!'],
@@ -67,13 +67,13 @@ describe('what is asked together', () => {
     assert.deepEqual(groups, [[1, 2, 3, 4], [1, 2], [1], [2], [3, 4], [5]])
   })
 
-  test('of a database that is away fails as a whole, and is tried once', async () => {
+  test('rejects the whole group without a retry if the database is unreachable', async () => {
     const groups: number[][] = []
-    const together = new Batcher<number, string>(async (group) => {
+    const batcher = new Batcher<number, string>(async (group) => {
       groups.push([...group])
-      throw unavailable(new Error('gone'))
+      throw unavailable(new Error('unreachable'))
     })
-    const answers = await Promise.allSettled([1, 2, 3].map((one) => together.submit(one)))
+    const answers = await Promise.allSettled([1, 2, 3].map((one) => batcher.submit(one)))
     assert.deepEqual(
       answers.map(({ status }) => status),
       ['rejected', 'rejected', 'rejected'],

@@ -1,7 +1,6 @@
 /**
- * Groups items: those submitted while groups are being processed go together into the next one, so that a query or a
- * commit is shared. Each item is processed by work that began after it was submitted. A group that fails is split
- * (split-on-failure.ts).
+ * Processes items in groups, which share a query or a commit. Items submitted while groups are running form the next
+ * group. Work on an item always starts after the item was submitted. A group that fails is split (split-on-failure.ts).
  */
 
 import { splitOnFailure } from './split-on-failure.ts'
@@ -14,9 +13,9 @@ interface Waiting<Item, Result> {
 
 export interface BatcherOptions {
   groupsAtOnce?: number
-  /** How long to wait for more items before each group: worth it where a statement costs more than the wait. */
+  /** How long to wait for more items before each group: worthwhile if a statement costs more than the wait. */
   gatherMs?: number
-  /** Items in one group. */
+  /** Maximum number of items in one group. */
   atMost?: number
 }
 
@@ -48,7 +47,7 @@ export class Batcher<Item, Result> {
 
   #gather(): void {
     if (this.#gatherMs > 0) setTimeout(() => this.#next(), this.#gatherMs)
-    // After this turn of the event loop, so that everything read from the network in it joins the group.
+    // After this turn of the event loop, so that all requests read in it join the group.
     else setImmediate(() => this.#next())
   }
 
@@ -71,7 +70,7 @@ export class Batcher<Item, Result> {
     )
     for (const [index, { resolve, reject }] of group.entries()) {
       const result = results[index]
-      if (!result) reject(new Error('a batch returned fewer results than it has items'))
+      if (!result) reject(new Error('a batch returned fewer results than items'))
       else if ('error' in result) reject(result.error)
       else resolve(result.value)
     }

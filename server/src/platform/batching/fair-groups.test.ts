@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FairGroups, type GroupKind } from './fair-groups.ts'
 
-/** Of a tenant, so much. */
-type Asked = [tenant: number, size: number]
+type Item = [tenant: number, size: number]
 
-/** Answers when it is told to, and keeps the groups that it was asked. Up to 4 fit into a group; above that it is large. */
-function slow(groupsAtOnce = 2) {
-  const groups: Asked[][] = []
+/** Groups finish when the test calls `end`. A group has capacity 4; larger items are `large`. */
+function controlled(groupsAtOnce = 2) {
+  const groups: Item[][] = []
   const ends: (() => void)[] = []
-  const fair = new FairGroups<Asked, string>(
+  const fair = new FairGroups<Item, string>(
     (group) =>
       new Promise((resolve) => {
         groups.push([...group])
@@ -36,13 +35,13 @@ function slow(groupsAtOnce = 2) {
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
-const askAll = (fair: FairGroups<Asked, string>, asked: Asked[]) =>
-  Promise.all(asked.map((one) => fair.submit(one)))
+const submitAll = (fair: FairGroups<Item, string>, items: Item[]) =>
+  Promise.all(items.map((one) => fair.submit(one)))
 
 describe('fair groups', () => {
-  test('take one of each tenant in turn, and answer by place', async () => {
-    const { fair, groups, end } = slow(1)
-    const answers = askAll(fair, [
+  test('take one item per tenant in turn and return a result for each', async () => {
+    const { fair, groups, end } = controlled(1)
+    const answers = submitAll(fair, [
       [1, 1],
       [1, 1],
       [1, 1],
@@ -65,9 +64,9 @@ describe('fair groups', () => {
     assert.deepEqual(await answers, ['1!', '1!', '1!', '1!', '1!', '2!', '3!'])
   })
 
-  test('have a tenant in one of them at a time, of either kind', async () => {
-    const { fair, groups, end } = slow()
-    const answers = askAll(fair, [
+  test('contain a tenant only once at a time, regardless of the kind', async () => {
+    const { fair, groups, end } = controlled()
+    const answers = submitAll(fair, [
       [1, 9],
       [1, 9],
       [1, 1],
@@ -84,7 +83,7 @@ describe('fair groups', () => {
     assert.deepEqual(groups[1], [[1, 9]])
     const late = fair.submit([1, 1])
     await turn()
-    assert.equal(groups.length, 2, 'its own small one waits for it')
+    assert.equal(groups.length, 2, 'the small item of the same tenant waits')
     await end(1)
     assert.deepEqual(groups[2], [[1, 1]])
     await end(2)
@@ -94,9 +93,9 @@ describe('fair groups', () => {
     assert.equal(await late, '1!')
   })
 
-  test('of small ones do not wait for large ones', async () => {
-    const { fair, groups, end } = slow()
-    const large = askAll(fair, [
+  test('of small items do not wait for large ones', async () => {
+    const { fair, groups, end } = controlled()
+    const large = submitAll(fair, [
       [1, 9],
       [2, 9],
       [3, 9],
@@ -114,13 +113,13 @@ describe('fair groups', () => {
     assert.equal((await large).length, 3)
   })
 
-  test('of a tenant with both kinds waiting are of each in turn', async () => {
-    const { fair, groups, end } = slow()
-    const small = askAll(
+  test('alternate between kinds for a tenant with both', async () => {
+    const { fair, groups, end } = controlled()
+    const small = submitAll(
       fair,
       Array.from({ length: 12 }, () => [1, 1]),
     )
-    const large = askAll(fair, [
+    const large = submitAll(fair, [
       [1, 9],
       [1, 9],
     ])
@@ -133,8 +132,8 @@ describe('fair groups', () => {
     assert.equal((await small).length + (await large).length, 14)
   })
 
-  test('that fail are split until what makes them fail is alone', async () => {
-    const fair = new FairGroups<Asked, string>(
+  test('that fail are split until only the failing item is rejected', async () => {
+    const fair = new FairGroups<Item, string>(
       async (group) => {
         if (group.some(([tenant]) => tenant === 2)) throw new Error('not 2')
         return group.map(([tenant]) => `${tenant}!`)

@@ -1,8 +1,8 @@
 /**
- * Groups as in batcher.ts, shared fairly between tenants: a group takes one item of each tenant, round-robin, until it is
- * full. A tenant is in one group at a time, because its running group may hold locks that its next one needs, and other
- * tenants would wait with it. Large and small items never share a group, and no tenant's item waits for other tenants'
- * groups of the other kind. A tenant that has both kinds waiting alternates.
+ * Groups items like batcher.ts, but fairly between tenants: a group takes one item per tenant, round-robin, until it is
+ * full. A tenant is in at most one running group, because its next group could wait for locks held by the first and delay
+ * other tenants. Large and small items never share a group, so small items do not wait for other tenants' large items. A
+ * tenant with both kinds waiting alternates between them.
  */
 
 import { splitOnFailure } from './split-on-failure.ts'
@@ -19,9 +19,9 @@ export type GroupKind = (typeof kinds)[number]
 export interface FairGroupsOptions<Item> {
   tenantOf(item: Item): number
   kindOf(item: Item): GroupKind
-  /** Of each kind. */
+  /** Maximum number of concurrent groups of each kind. */
   groupsAtOnce: number
-  /** The capacity of one group: whether an item fits into what is left, and takes it. The first item always fits. */
+  /** Starts a group. The returned function reserves capacity for an item, or returns false. The first item is always added. */
   newRoom(): (item: Item) => boolean
 }
 
@@ -35,7 +35,7 @@ export class FairGroups<Item, Result> {
   }
   readonly #running: Record<GroupKind, number> = { small: 0, large: 0 }
   readonly #busy = new Set<number>()
-  /** Of tenants that have items waiting or in a group. */
+  /** The kind of each active tenant's last group. */
   readonly #lastKind = new Map<number, GroupKind>()
   #isScheduled = false
 
@@ -57,7 +57,7 @@ export class FairGroups<Item, Result> {
       else waiting.set(tenant, [{ item, resolve, reject }])
       if (this.#isScheduled) return
       this.#isScheduled = true
-      // After this turn of the event loop, so that everything read from the network in it joins the group.
+      // After this turn of the event loop, so that all requests read in it join the group.
       setImmediate(() => {
         this.#isScheduled = false
         this.#next()
@@ -87,7 +87,7 @@ export class FairGroups<Item, Result> {
         if (!hasRoom(first.item) && group.length > 0) return group
         group.push(first)
         own.shift()
-        // To the back of the round-robin.
+        // Moves the tenant to the end of the round-robin order.
         waiting.delete(tenant)
         if (own.length > 0) waiting.set(tenant, own)
       }
@@ -126,7 +126,7 @@ export class FairGroups<Item, Result> {
     )
     for (const [index, { resolve, reject }] of group.entries()) {
       const result = results[index]
-      if (!result) reject(new Error('a batch returned fewer results than it has items'))
+      if (!result) reject(new Error('a batch returned fewer results than items'))
       else if ('error' in result) reject(result.error)
       else resolve(result.value)
     }

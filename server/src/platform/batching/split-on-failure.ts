@@ -3,9 +3,9 @@ import { isDatabaseAway } from '../db/failures.ts'
 export type ItemResult<Value> = { value: Value } | { error: unknown }
 
 /**
- * Runs `work` for a group. A group that fails, timeouts included, is split in halves that are tried separately, until the
- * failing item is alone with its error: no tenant's item fails those of other tenants. Only a database that cannot be
- * reached, or a commit whose outcome is unknown, fails the group as a whole.
+ * Runs `work` for a group. If it fails or times out, each half of the group is retried separately, until only the failing
+ * item is left with its error. An item therefore cannot cause other tenants' items to fail. The whole group fails only if
+ * the database is unreachable or the outcome of a commit is unknown.
  */
 export async function splitOnFailure<Item, Value>(
   group: readonly Item[],

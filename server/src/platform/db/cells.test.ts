@@ -9,13 +9,12 @@ import { migrate } from './migrate.ts'
 const asPart = (database: TestDatabase, part: DatabaseKind) =>
   migrate({ ownerUrl: database.superuserUrl, appUser: 'postern_app', part, log: () => {} })
 
-/** One of each, empty. */
 const control = await emptyDatabase()
 const cell = await emptyDatabase()
 await asPart(control, 'control')
 await asPart(cell, 'cell')
 
-/** The privileges that any plane has there, by table. */
+/** The combined privileges of all planes, by table. */
 async function privileges(database: TestDatabase, schema: string): Promise<Map<string, string[]>> {
   const rows = await database.query<{ name: string; kinds: string[] }>(
     `select format('%s.%s', schemaname, tablename) as name,
@@ -33,7 +32,7 @@ async function privileges(database: TestDatabase, schema: string): Promise<Map<s
 }
 
 describe('a shard', () => {
-  test('is computed here as the database computes it', async () => {
+  test('has the same number in the program and in the database', async () => {
     const ids = [
       ...Array.from({ length: 2000 }, (_none, at) => at + 1),
       ...Array.from({ length: 500 }, () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)),
@@ -49,7 +48,7 @@ describe('a shard', () => {
     )
   })
 
-  test('is in one cell, and its projects are', () => {
+  test('is in exactly one cell, with its projects', () => {
     const database = openDatabase(cell)
     const half = (name: string, first: number): Cell =>
       cellIn(database, { name, shards: Array.from({ length: shardCount / 2 }, (_none, at) => first + at) })
@@ -57,13 +56,13 @@ describe('a shard', () => {
     assert.equal(cells.ofShard(511).name, 'a')
     assert.equal(cells.ofShard(512).name, 'b')
     assert.equal(cells.of(1).name, shardOf(1) < 512 ? 'a' : 'b')
-    assert.throws(() => new Cells([half('a', 0)]), /shard 512 is in no cell/)
-    assert.throws(() => cells.ofShard(shardCount), /there is no shard 1024/)
+    assert.throws(() => new Cells([half('a', 0)]), /shard 512 is not assigned to a cell/)
+    assert.throws(() => cells.ofShard(shardCount), /shard 1024 does not exist/)
   })
 })
 
-describe('a database that is a part', () => {
-  test('of control, has no mail that a plane could look for, and publishes what cells need', async () => {
+describe('a database in an installation with cells', () => {
+  test('of kind control gives planes no access to mail and publishes the tables that cells need', async () => {
     const mail = await privileges(control, 'mail')
     assert.ok(mail.size > 20)
     for (const [table, kinds] of mail) assert.deepEqual(kinds, [], table)
@@ -74,11 +73,11 @@ describe('a database that is a part', () => {
     assert.deepEqual(published.map(({ name }) => name).sort(), publishedTables.toSorted())
   })
 
-  test('of mail, has a copy of control that no plane writes, and nothing of what is not copied', async () => {
+  test('of kind cell gives planes read access to the replicated tables only', async () => {
     const copied: readonly string[] = publishedTables
     for (const [table, kinds] of await privileges(cell, 'control')) {
-      const isThere = copied.includes(table) || table === 'control.api_key_stats'
-      assert.deepEqual(kinds, isThere ? ['select'] : [], table)
+      const isReadable = copied.includes(table) || table === 'control.api_key_stats'
+      assert.deepEqual(kinds, isReadable ? ['select'] : [], table)
     }
     const routines = await cell.query<{ name: string }>(
       `select proname as name from pg_proc
@@ -88,12 +87,12 @@ describe('a database that is a part', () => {
     assert.deepEqual(routines, [{ name: 'mail_holder' }])
   })
 
-  test('stays so when it is migrated again', async () => {
+  test('is unchanged by a second migration', async () => {
     assert.deepEqual(await asPart(control, 'control'), [])
     assert.deepEqual(await asPart(cell, 'cell'), [])
   })
 
-  test('is not made of one that has what belongs elsewhere', async () => {
+  test('is rejected if it contains data that belongs to the other side', async () => {
     await control.query(
       `insert into mail.messages (id, project_id, identity_id, from_address, recipient_count, size_bytes)
        values (postern.uuid7(now()), 1, 1, 'a@example.com', 1, 1)`,
@@ -105,6 +104,6 @@ describe('a database that is a part', () => {
          ${insertPlans()} returning id)
        insert into control.projects (user_id, name, plan_id) select users.id, 'Shop', plan.id from control.users, plan`,
     )
-    await assert.rejects(asPart(cell, 'cell'), /This database has projects of its own/)
+    await assert.rejects(asPart(cell, 'cell'), /This database has its own projects/)
   })
 })

@@ -1,14 +1,15 @@
 import type { CustomerDb, Database, Db, UnscopedDb } from './db.ts'
 
 /**
- * Where mail is. Projects are dealt out to shards, and shards to cells; a project's mail is in one cell alone. Without
- * further settings there is one cell, in the same database as everything else (docs/decisions/0017-cells.md).
+ * A mail database. Projects are hashed to shards, and shards are assigned to cells, so all of a project's
+ * mail is in one cell. The default is one cell in the same database as control
+ * (docs/decisions/0017-cells.md).
  */
 export interface Cell {
   name: string
-  /** Those that it has; undefined: all of them. */
+  /** Undefined: all shards. */
   shards: readonly number[] | undefined
-  /** Each of the roles that reach mail, in the cell's own database. There, `control` is a copy that nobody writes. */
+  /** Connections to the cell's database, by role. Its `control` schema is a read-only replica. */
   admin: Db
   customer: CustomerDb
   mail: UnscopedDb
@@ -16,23 +17,23 @@ export interface Cell {
 
 export const shardCount = 1024
 
-/** As postern.shard_of has it. */
+/** The same hash as `postern.shard_of`. */
 export const shardOf = (projectId: number): number =>
   Number((((BigInt(projectId) & 0x7fff_ffffn) * 2_654_435_761n) >> 22n) & 1023n)
 
-/** The database in which the mail of a project is. */
+/** Returns the database that contains a project's mail. */
 export type MailOf = (projectId: number) => UnscopedDb
 
 export class Cells {
   readonly all: readonly [Cell, ...Cell[]]
   readonly #byShard: readonly Cell[]
 
-  /** Every shard must be in one of them. */
+  /** Throws if a shard is not assigned to a cell. */
   constructor(all: readonly [Cell, ...Cell[]]) {
     this.all = all
     this.#byShard = Array.from({ length: shardCount }, (_none, shard) => {
       const cell = all.find(({ shards }) => shards === undefined || shards.includes(shard))
-      if (!cell) throw new Error(`shard ${shard} is in no cell`)
+      if (!cell) throw new Error(`shard ${shard} is not assigned to a cell`)
       return cell
     })
   }
@@ -44,7 +45,7 @@ export class Cells {
 
   ofShard(shard: number): Cell {
     const cell = this.#byShard[shard]
-    if (!cell) throw new Error(`there is no shard ${shard}`)
+    if (!cell) throw new Error(`shard ${shard} does not exist`)
     return cell
   }
 }

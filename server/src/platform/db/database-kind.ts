@@ -3,19 +3,25 @@ import { UsageError } from '../errors.ts'
 import { dbRoles, roleName } from './roles.ts'
 
 /**
- * What a database is: the whole of Postern; control, with or without mail, where there are cells elsewhere; or a cell,
- * which has mail and a copy of what it needs of control (docs/decisions/0017-cells.md). All have the same tables; what must not be looked for in one of them
- * is out of the reach of the planes there, so that a query that went to the wrong one fails and finds no empty table.
+ * The kind of a database (docs/decisions/0017-cells.md):
+ *
+ *   whole               everything, in an installation without cells
+ *   control             the control side; all mail is in cells
+ *   control with mail   the control side and one cell
+ *   cell                mail, and a replica of the control tables that it needs
+ *
+ * All kinds have the same tables. Privileges on unused tables are revoked from the planes, so a query that is sent to
+ * the wrong database fails instead of reading an empty table.
  */
 export type DatabaseKind = 'whole' | 'control' | 'control with mail' | 'cell'
 
 export const publicationName = 'postern_cells'
-/** Who may read what is published. A login by which cells are supplied is made a member of it. */
+/** Can read the published tables. The login that cells replicate with is a member of this role. */
 export const replicationRole = 'postern_replication'
 
 /**
- * What the mail plane reads of control, and so what cells have a copy of. Not among it: people and how they sign in,
- * the audit, and statistics, which come from the cells.
+ * The control tables that the mail role reads, replicated to cells. Excludes users and sign-in, the audit log, and
+ * statistics, which cells send to control.
  */
 export const publishedTables = [
   'control.plans',
@@ -35,13 +41,13 @@ export const publishedTables = [
   'control.heartbeat',
 ] as const
 
-/** Joined with what is published, and empty in a cell: a key has no last use there. */
+/** Queries join this table with published ones. It is empty in a cell, where a key's last use is unknown. */
 const emptyTables = ['control.api_key_stats']
-const functionsOfCells = ['mail_holder']
+const cellFunctions = ['mail_holder']
 
 const planes = dbRoles.map(roleName).join(', ')
 
-/** As the owner, after the migrations: each of them grants as if there were one database. */
+/** Runs as the owner after the migrations, which grant privileges for a single database. */
 export async function applyDatabaseKind(client: pg.Client, part: DatabaseKind): Promise<void> {
   if (part === 'control') {
     await requireEmpty(client, 'mail.messages', controlHasMail)
@@ -55,10 +61,10 @@ export async function applyDatabaseKind(client: pg.Client, part: DatabaseKind): 
       `revoke insert, update, delete, truncate, references, trigger on all tables in schema control from ${planes}`,
     )
     await client.query(`revoke all on all sequences in schema control from ${planes}`)
-    for (const table of await othersInControl(client)) {
+    for (const table of await unusedTables(client)) {
       await client.query(`revoke all on ${table} from ${planes}`)
     }
-    for (const routine of await otherRoutines(client)) {
+    for (const routine of await unusedRoutines(client)) {
       await client.query(`revoke all on routine ${routine} from ${planes}`)
     }
   }
@@ -68,16 +74,16 @@ const controlHasMail =
   'This database contains mail, but POSTERN_CELLS places all mail elsewhere. Omit "url" from one cell to make it ' +
   'this database; docs/operations/scale.md describes how to move mail.'
 const cellHasProjects =
-  'This database has projects of its own, so it cannot become a cell: a cell has a replica of the projects of control.'
+  'This database has its own projects, so it cannot become a cell: a cell has a replica of the projects of control.'
 
 async function requireEmpty(client: pg.Client, table: string, otherwise: string): Promise<void> {
   const { rows } = await client.query(`select from ${table} limit 1`)
   if (rows.length > 0) throw new UsageError(otherwise)
 }
 
-/** Whether control is copied here already. */
+/** Whether this database already subscribes to control. */
 export async function isReplica(client: pg.ClientBase): Promise<boolean> {
-  // Names and not connections, which only superusers may read.
+  // Only superusers can read subconninfo.
   const { rows } = await client.query(
     `select from pg_catalog.pg_subscription
       where subdbid = (select oid from pg_catalog.pg_database where datname = current_database())
@@ -86,24 +92,24 @@ export async function isReplica(client: pg.ClientBase): Promise<boolean> {
   return rows.length > 0
 }
 
-async function othersInControl(client: pg.Client): Promise<string[]> {
+async function unusedTables(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_catalog.pg_tables where schemaname = 'control'`,
   )
-  const kept: readonly string[] = [...publishedTables, ...emptyTables]
-  return rows.map(({ name }) => name).filter((name) => !kept.includes(name))
+  const used: readonly string[] = [...publishedTables, ...emptyTables]
+  return rows.map(({ name }) => name).filter((name) => !used.includes(name))
 }
 
-async function otherRoutines(client: pg.Client): Promise<string[]> {
+async function unusedRoutines(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ routine: string }>(
     `select oid::regprocedure::text as routine from pg_catalog.pg_proc
       where pronamespace = 'control'::regnamespace and proname <> all($1)`,
-    [functionsOfCells],
+    [cellFunctions],
   )
   return rows.map(({ routine }) => routine)
 }
 
-/** Also when a table was added to the list. */
+/** Creates the publication, or updates its list of tables. */
 async function publish(client: pg.Client): Promise<void> {
   const tables = publishedTables.join(', ')
   const { rows } = await client.query('select from pg_catalog.pg_publication where pubname = $1', [

@@ -46,15 +46,15 @@ test('a transaction commits when its work returns and rolls back when it throws'
   await assert.rejects(
     db.transaction(async (tx) => {
       await tx.insertInto('control.plans').values(planNamed('dropped')).execute()
-      throw new Error('changed my mind')
+      throw new Error('roll back')
     }),
-    /changed my mind/,
+    /roll back/,
   )
   assert.equal((await plansNamed('kept')).length, 1)
   assert.equal((await plansNamed('dropped')).length, 0)
 })
 
-test('a failed statement that was swallowed does not pass for a commit', async () => {
+test('a transaction with a swallowed statement error fails instead of committing', async () => {
   await assert.rejects(
     db.transaction(async (tx) => {
       await tx.insertInto('control.plans').values(planNamed('swallowed')).execute()
@@ -64,31 +64,31 @@ test('a failed statement that was swallowed does not pass for a commit', async (
   assert.equal((await plansNamed('swallowed')).length, 0)
 })
 
-test('effects run after the commit, in order, and never after a rollback', async () => {
-  const seen: string[] = []
+test('after-commit callbacks run in order after the commit, and never after a rollback', async () => {
+  const calls: string[] = []
   await db.transaction(async (tx) => {
-    tx.onCommit(() => void seen.push('first'))
+    tx.onCommit(() => void calls.push('first'))
     tx.onCommit(async () => {
-      seen.push(`second, with ${(await plansNamed('effects')).length} row committed`)
+      calls.push(`second, with ${(await plansNamed('callbacks')).length} row committed`)
     })
-    await tx.insertInto('control.plans').values(planNamed('effects')).execute()
-    assert.deepEqual(seen, [])
+    await tx.insertInto('control.plans').values(planNamed('callbacks')).execute()
+    assert.deepEqual(calls, [])
   })
-  assert.deepEqual(seen, ['first', 'second, with 1 row committed'])
+  assert.deepEqual(calls, ['first', 'second, with 1 row committed'])
 
   await assert.rejects(
     db.transaction(async (tx) => {
-      tx.onCommit(() => void seen.push('never'))
+      tx.onCommit(() => void calls.push('never'))
       throw new Error('no')
     }),
   )
-  assert.equal(seen.length, 2)
+  assert.equal(calls.length, 2)
 })
 
-test('an effect that fails is told to the operator, not to the caller', async () => {
+test('a failed after-commit callback is logged and does not fail the transaction', async () => {
   const answer = await db.transaction(async (tx) => {
     tx.onCommit(() => {
-      throw new Error('the printer is on fire')
+      throw new Error('the callback failed')
     })
     return 'done'
   })
@@ -96,31 +96,31 @@ test('an effect that fails is told to the operator, not to the caller', async ()
   assert.ok(failures.includes('an after-commit callback failed'))
 })
 
-test('a real deadlock is retried, and only the attempt that committed has effects', async () => {
+test('a deadlock is retried, and only the committed attempt runs its callbacks', async () => {
   await database.query(
     insertPlans({ name: 'name', max_domains: '0' }, `from unnest(array['dead', 'lock']) as name`),
   )
   let attempts = 0
-  const effects: number[] = []
+  const callbacks: number[] = []
   let holders = 0
-  const bothHoldOne = Promise.withResolvers<void>()
+  const bothHoldALock = Promise.withResolvers<void>()
   const raise = (first: string, second: string) =>
     db.transaction(async (tx) => {
       const attempt = ++attempts
-      tx.onCommit(() => void effects.push(attempt))
+      tx.onCommit(() => void callbacks.push(attempt))
       for (const name of [first, second]) {
         await tx
           .updateTable('control.plans')
           .set((eb) => ({ max_domains: eb('max_domains', '+', 1) }))
           .where('name', '=', name)
           .execute()
-        if (++holders >= 2) bothHoldOne.resolve()
-        await bothHoldOne.promise
+        if (++holders >= 2) bothHoldALock.resolve()
+        await bothHoldALock.promise
       }
     })
   await Promise.all([raise('dead', 'lock'), raise('lock', 'dead')])
-  assert.equal(attempts, 3, 'one of the two ran twice')
-  assert.equal(effects.length, 2)
+  assert.equal(attempts, 3, 'one transaction ran twice')
+  assert.equal(callbacks.length, 2)
   const rows = await database.query<{ max_domains: string }>(
     `select max_domains from control.plans where name in ('dead', 'lock')`,
   )
@@ -130,7 +130,7 @@ test('a real deadlock is retried, and only the attempt that committed has effect
   )
 })
 
-test('a serialisation failure is retried at most five times and then is an outage, not a bug', async () => {
+test('a serialization failure is reported as unavailable after five attempts', async () => {
   let attempts = 0
   await assert.rejects(
     db.transaction(async (tx) => {
@@ -150,7 +150,7 @@ test('a read-only transaction cannot write', async () => {
   assert.equal((await plansNamed('read')).length, 0)
 })
 
-test('a transaction left idle is ended by the server, and the next one works', async () => {
+test('the server terminates an idle transaction, and the next one succeeds', async () => {
   const settings = await db.read(async (tx) => {
     const { rows } = await sql<{
       name: string
@@ -186,7 +186,7 @@ test('a transaction left idle is ended by the server, and the next one works', a
   assert.equal(await one(db), 1)
 })
 
-test('a connection that dies in mid-transaction is an outage that says to try again, and the pool recovers', async () => {
+test('a connection lost during a transaction is reported as unavailable, and the pool recovers', async () => {
   await assert.rejects(
     db.transaction(async (tx) => {
       await terminate(await backendOf(tx))
@@ -197,7 +197,7 @@ test('a connection that dies in mid-transaction is an outage that says to try ag
   assert.equal(await one(db), 1)
 })
 
-test('a connection that dies at the commit leaves the outcome open, says so, and is not lost to the pool', async () => {
+test('a connection lost during the commit reports an unknown outcome and leaves the pool usable', async () => {
   const poolSize = 4
   for (let round = 0; round <= poolSize; round++) {
     await assert.rejects(
@@ -212,16 +212,16 @@ test('a connection that dies at the commit leaves the outcome open, says so, and
   assert.equal(await one(db), 1)
 })
 
-test('a connection that does not act as its role is not used, and does not use up the pool', async () => {
-  // The address overrides our start-up options, as a pooler that drops them would.
+test('a connection with the wrong role is rejected and leaves the pool usable', async () => {
+  // The URL overrides the startup options, as if a connection pooler dropped them.
   const url = `${database.url}?options=${encodeURIComponent('-c lock_timeout=0')}`
   const stray = openDatabase({ ...database, url }, { poolSize: 2 }).as('admin')
   for (let round = 0; round < 4; round++) {
-    await assert.rejects(one(stray), /acts as postern_app and not as postern_admin/)
+    await assert.rejects(one(stray), /has role postern_app, not postern_admin/)
   }
 })
 
-test('a network that goes away is an outage after the time-out, and the pool recovers when it is back', async () => {
+test('a network failure is reported as unavailable after the timeout, and the pool recovers afterwards', async () => {
   const { hostname, port } = new URL(database.url)
   const links = new Set<Socket>()
   let isUp = true
@@ -235,7 +235,7 @@ test('a network that goes away is an outage after the time-out, and the pool rec
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   const url = database.url.replace(`:${port}/`, `:${(proxy.address() as AddressInfo).port}/`)
   const far = openDatabase({ ...database, url }, { poolSize: 1, timeouts: { queryMs: 300 } }).as('admin')
-  // On a busy machine a query may exceed the short time-out although the network is up.
+  // On a busy machine, a query can exceed the short timeout even though the network is up.
   const answers = () =>
     eventually('the database answers', () =>
       one(far).catch((error) => (isUnavailable(error) ? undefined : Promise.reject(error))),
@@ -245,7 +245,7 @@ test('a network that goes away is an outage after the time-out, and the pool rec
   await assert.rejects(
     one(far),
     (error: PosternError) => isUnavailable(error) && isTimedOut(error.cause),
-    'only the time-out of the query ends the wait',
+    'the query timeout ends the wait',
   )
   isUp = true
   for (const link of links) link.destroy()
@@ -254,34 +254,34 @@ test('a network that goes away is an outage after the time-out, and the pool rec
   proxy.close()
 })
 
-test('int8 beyond what a number can hold is refused, not rounded', async () => {
+test('an int8 above 2^53 is rejected, not rounded', async () => {
   await assert.rejects(
     db.read((tx) => sql`select 9007199254740993::int8`.execute(tx)),
     /out of range/,
   )
 })
 
-test('a Db is no Tx, a ReadTx is no Tx, and a Tx is no Db (compile-time)', () => {
+test('Db, ReadTx and Tx are not assignable to each other, except Tx to ReadTx (compile time)', () => {
   const needsTx = (_tx: Tx) => {}
   const needsReadTx = (_tx: ReadTx) => {}
   const needsDb = (_db: Db) => {}
   const never = () => {
     // @ts-expect-error a plane's Db is not a transaction
     needsTx(db)
-    // @ts-expect-error nor a readable one
+    // @ts-expect-error a plane's Db is not a read transaction
     needsReadTx(db)
     void db.read(async (tx) => {
-      // @ts-expect-error what only reads may not be passed to what writes
+      // @ts-expect-error a read transaction cannot write
       needsTx(tx)
       needsReadTx(tx)
     })
     void db.transaction(async (tx) => {
       needsTx(tx)
       needsReadTx(tx)
-      // @ts-expect-error a transaction opens no second one
+      // @ts-expect-error a transaction cannot open another one
       needsDb(tx)
     })
-    // @ts-expect-error the customer plane has nothing to query before a project is named
+    // @ts-expect-error the customer plane requires a project before any query
     void opened.asCustomer().read(async () => {})
   }
   assert.equal(typeof never, 'function')

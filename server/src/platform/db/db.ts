@@ -2,71 +2,92 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { KeyedSemaphore } from '../scheduling/keyed-semaphore.ts'
-import { metrics } from '../telemetry/metrics.ts'
+import { Gauge } from '../telemetry/metrics.ts'
 import { commitFailure, isRetryable, isTimedOut, translateFailure, unavailable } from './failures.ts'
 import { pgTypes } from './pg-types.ts'
-import { type DbRole, roleName } from './roles.ts'
+import { type DbRole, dbRoles, roleName } from './roles.ts'
 import type { DB as Schema } from './schema.gen.ts'
+
+const poolConnections = new Gauge(
+  'postern_database_connections',
+  'Database connections in the pool, by role and state.',
+  {
+    role: dbRoles,
+    state: ['idle', 'busy'],
+  },
+)
+const poolWaiting = new Gauge(
+  'postern_database_waiting',
+  'Requests waiting for a database connection, by role.',
+  {
+    role: dbRoles,
+  },
+)
+const poolSize = new Gauge(
+  'postern_database_pool_size',
+  'Maximum number of connections in the pool, by role.',
+  { role: dbRoles },
+)
 
 export type { Schema }
 
 declare const access: unique symbol
 
-/** A transaction that can only read. Every query of the application runs in one of the two. */
+/** A read-only transaction. Every application query runs in a `ReadTx` or a `Tx`. */
 export interface ReadTx extends Transaction<Schema> {
   readonly [access]: 'read' | 'write'
 }
 
-/** A transaction that can write. What takes a `Tx` cannot be called outside of one. */
+/** A read-write transaction. A function that takes a `Tx` cannot be called outside a transaction. */
 export interface Tx extends ReadTx {
   readonly [access]: 'write'
   /**
-   * Does something once the transaction has committed, and only then. The caller has been promised success
-   * by that time, so a failure in here is logged, never thrown: what must not be lost is a row, not an effect.
+   * Runs a callback after the commit. By then the transaction has succeeded, so a failure of the callback is only logged.
+   * Work that must not be lost has to be stored as a row.
    */
   onCommit(effect: Effect): void
 }
 
 /**
- * A plane's way to the database. It has no query methods of its own, so there is no query outside of a
- * transaction, and it is no `Tx`, so it cannot be passed where one is asked for.
+ * A plane's database connection. It has no query methods, which rules out queries outside a transaction, and it is not
+ * assignable to `Tx`.
  */
 export interface Db {
-  /** Commits when `work` returns, rolls back when it throws; run again on a deadlock or serialisation failure. */
+  /** Commits when `work` returns and rolls back when it throws. Retries on a deadlock or serialization failure. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-  /** The same work, undone at its end: what would have happened, without its happening. */
+  /** Runs `work` like `transaction`, then rolls back and returns the result. */
   dryRun<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>
 }
 
-/** Of a role that sees every project: what is true without a transaction that names one. */
+/** For roles that can read every project. */
 export interface UnscopedDb extends Db {
   /**
-   * One statement that reads. It is a transaction by itself, so there is no BEGIN and COMMIT around it, which would
-   * make three round trips of one; what needs two statements needs `read`.
+   * Runs a single SELECT without BEGIN and COMMIT, which takes one round trip instead of three. Use `read` for two or
+   * more statements.
    */
   readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T>
 }
 
 /**
- * The customer plane's: a project must be named before there is anything to query. A project has two transactions at
- * once; others of it wait before they take a connection, so that one project never has them all.
+ * The customer plane's database connection, always scoped to a project or a user. Each project runs at most two
+ * transactions at the same time. Additional transactions wait without a connection, so one project cannot exhaust the pool.
  */
 export interface CustomerDb {
   forProject(projectId: number): Db
-  /** What a user does outside of every project. */
+  /** For a user's actions outside any project. */
   forUser(userId: number): Db
 }
 
 /**
- * For the rest of a customer's transaction: besides its project, no row of another domain. Not part of `forProject`,
- * because who calls, and to which domain they are bound, is looked up in the transaction itself.
+ * Restricts the rest of a customer's transaction to one domain's rows. Not part of `forProject`, because the caller and its
+ * domain binding are only read inside the transaction.
  */
 export async function bindToDomain(tx: ReadTx, domainId: number): Promise<void> {
   await sql`select set_config('postern.domain_id', ${String(domainId)}, true)`.execute(tx)
 }
 
-/** Statements as somebody else's library writes them. */
+/** Raw SQL for libraries with their own statements. */
 export interface Statements {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
 }
@@ -77,29 +98,29 @@ export interface DatabaseOptions {
   /** Connections per role. */
   poolSize: number
   onError: (error: unknown, what: string) => void
-  /** Tests set these: shorter where the time-out is what is tested, longer where the machine may be busy. */
+  /** Only for tests: shorter to test timeouts, longer on a busy machine. */
   timeouts?: Partial<typeof usualTimeouts>
 }
 
-// A request waits at most this long for a connection, a lock, a statement: each is far above what a healthy
-// database needs and below what a caller waits for. `queryMs` is for a server that can no longer tell that it gave up: a
-// network that went away.
+// The maximum time to wait for a connection, a lock and a statement. Each is far above what a healthy database needs and
+// below typical HTTP client timeouts. `queryMs` applies when the network fails and the server cannot report its own
+// timeout.
 const usualTimeouts = { connectMs: 5_000, lockMs: 5_000, queryMs: 20_000 }
 const statementTimeoutMs = 15_000
-// No transaction waits for the network, so an idle one is a bug that holds locks.
+// No transaction waits for network calls, so an idle transaction is a bug that holds locks.
 const idleInTransactionTimeoutMs = 10_000
 
 type AccessMode = 'read only' | 'read write'
 
-/** Transactions of one project, or of one user outside of projects, in this process. */
+/** Per-process limits for one project's transactions, or for one user's transactions outside projects. */
 const transactionShare = { atOnce: 2, waitingAtMost: 100 }
-/** Of no project; ids begin at 1. */
+/** Matches no project: ids start at 1. */
 const noProject = 0
 
 const maxAttempts = 5
 const retryBaseDelayMs = 10
 
-/** `readonly` is for `postern signer` alone. */
+/** Only `postern signer` uses `readonly`. */
 type PoolRole = DbRole | 'readonly'
 
 /** One pool per role, opened on first use. */
@@ -126,25 +147,24 @@ export class Database {
     }
   }
 
-  /** For Better Auth alone, which brings its own queries. */
+  /** Only for Better Auth, which runs its own queries. */
   kyselyAsIdentity(): Kysely<Schema> {
     return this.#open('identity')
   }
 
-  /** For pg-boss alone, which brings its own statements. */
+  /** Only for pg-boss, which runs its own statements. */
   statementsAsAdmin(): Statements {
     this.#open('admin')
     return {
       executeSql: async (text, values) => {
         const pool = this.#pools.get('admin')?.pool
-        if (!pool) throw new Error('the database was closed')
+        if (!pool) throw new Error('the database is closed')
         return pool.query(text, values)
       },
     }
   }
 
-  /** How busy the pools are, for whoever reads metrics. */
-  /** Of all that a process has open: a role has a pool in each. */
+  /** Sets the pool gauges: per role, the sum over all databases of this process. */
   static showPools(databases: readonly Database[]): void {
     const roles = new Set(
       databases.flatMap((database) => [...database.#pools.keys()].filter((role) => role !== 'readonly')),
@@ -154,20 +174,21 @@ export class Database {
         const pool = database.#pools.get(role)?.pool
         return pool ? [{ pool, size: database.#options.poolSize }] : []
       })
-      const sum = (of: (one: (typeof open)[number]) => number) => open.reduce((all, one) => all + of(one), 0)
-      metrics.poolConnections.set(
+      const sum = (value: (entry: (typeof open)[number]) => number) =>
+        open.reduce((total, entry) => total + value(entry), 0)
+      poolConnections.set(
         { role, state: 'idle' },
         sum(({ pool }) => pool.idleCount),
       )
-      metrics.poolConnections.set(
+      poolConnections.set(
         { role, state: 'busy' },
         sum(({ pool }) => pool.totalCount - pool.idleCount),
       )
-      metrics.poolWaiting.set(
+      poolWaiting.set(
         { role },
         sum(({ pool }) => pool.waitingCount),
       )
-      metrics.poolSize.set(
+      poolSize.set(
         { role },
         sum(({ size }) => size),
       )
@@ -181,8 +202,8 @@ export class Database {
   }
 
   #open(role: PoolRole): Kysely<Schema> {
-    const known = this.#pools.get(role)
-    if (known) return known.kysely
+    const existing = this.#pools.get(role)
+    if (existing) return existing.kysely
     const timeouts = { ...usualTimeouts, ...this.#options.timeouts }
     const pool = new pg.Pool({
       connectionString: this.#options.url,
@@ -194,12 +215,12 @@ export class Database {
       types: pgTypes,
       options: startupOptions(role, timeouts.lockMs),
       onConnect: (client) => {
-        // A connection lost while in use fails its query, which tells; unheard, it would also end the process.
+        // The query on a lost connection fails anyway; without a listener, the event would terminate the process.
         client.on('error', () => {})
-        return requireFit(client, role)
+        return requireRoleAndPrimary(client, role)
       },
     })
-    // An idle connection that the server ends; the next query opens another.
+    // The server closed an idle connection. The next query opens a new one.
     pool.on('error', (error) => this.#options.onError(error, 'an idle database connection was lost'))
     const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
     this.#pools.set(role, { pool, kysely })
@@ -207,9 +228,9 @@ export class Database {
   }
 }
 
-// The mail plane takes some hundred rows by their keys out of tables that grow without end. While they are small, the
-// planner would rather read them whole and hash; with what it then knows it goes on doing so for a while.
-const byRow = { enable_hashjoin: 'off', enable_mergejoin: 'off', enable_seqscan: 'off' }
+// The mail role fetches a few hundred rows by key from tables that grow without limit. While the tables are small, the
+// planner prefers sequential scans and hash joins, and keeps those plans for a while after the tables have grown.
+const indexScansOnly = { enable_hashjoin: 'off', enable_mergejoin: 'off', enable_seqscan: 'off' }
 
 function startupOptions(role: PoolRole, lockTimeoutMs: number): string {
   const settings = {
@@ -219,9 +240,9 @@ function startupOptions(role: PoolRole, lockTimeoutMs: number): string {
     lock_timeout: lockTimeoutMs,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
-    // Compiling a statement takes longer than any of ours takes, and is begun on an estimate.
+    // JIT compilation takes longer than any statement here, and is triggered by estimates.
     jit: 'off',
-    ...(role === 'mail' ? byRow : {}),
+    ...(role === 'mail' ? indexScansOnly : {}),
   }
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
@@ -229,20 +250,20 @@ function startupOptions(role: PoolRole, lockTimeoutMs: number): string {
 }
 
 /**
- * A pooler between us and the server may drop the start-up settings without a word; every query would then
- * run as the login itself, past the walls.
+ * Checks the role of a new connection, because a connection pooler can silently drop the startup options. Every query would
+ * then run as the login role, without the plane's restrictions.
  *
- * A standby answers, but takes no writes: a pool that kept such a connection would go on failing when there is a primary
- * again. One look at the start is enough: a primary that becomes a standby ends its connections.
+ * Rejects a standby, because a pool that kept the connection would continue to fail after a primary becomes available
+ * again. Checking once is enough: a primary that becomes a standby closes its connections.
  */
-async function requireFit(client: pg.ClientBase, role: PoolRole): Promise<void> {
+async function requireRoleAndPrimary(client: pg.ClientBase, role: PoolRole): Promise<void> {
   const { rows } = await client.query<{ current_user: string; is_standby: boolean }>(
     'select current_user::text, pg_is_in_recovery() as is_standby',
   )
   const actual = rows[0]?.current_user
   if (actual !== roleName(role)) {
     throw new Error(
-      `the connection acts as ${actual} and not as ${roleName(role)}: does a pooler drop start-up options?`,
+      `the connection has role ${actual}, not ${roleName(role)}: a connection pooler may drop startup options`,
     )
   }
   if (rows[0]?.is_standby) throw unavailable(new Error('the server is a standby'))
@@ -253,8 +274,8 @@ type Effect = () => void | Promise<void>
 const writable = (trx: ControlledTransaction<Schema>, effects: Effect[]): Tx =>
   Object.assign(trx, { onCommit: (effect: Effect) => effects.push(effect) }) as never
 
-/** Carries the result of a rehearsal past the commit that does not happen. */
-class Rehearsed {
+/** Thrown to roll back a dry run and return its result. */
+class DryRunResult {
   readonly result: unknown
 
   constructor(result: unknown) {
@@ -317,10 +338,10 @@ class RoleDb implements UnscopedDb {
     return this.#retrying('read write', async () => {
       try {
         return await this.#once('read write', async (trx) => {
-          throw new Rehearsed(await work(writable(trx, [])))
+          throw new DryRunResult(await work(writable(trx, [])))
         })
       } catch (error) {
-        if (error instanceof Rehearsed) return error.result as T
+        if (error instanceof DryRunResult) return error.result as T
         throw error
       }
     })
@@ -335,13 +356,13 @@ class RoleDb implements UnscopedDb {
   }
 
   async #retrying<T>(accessMode: AccessMode, attempt: () => Promise<T>): Promise<T> {
-    for (let tried = 1; ; tried++) {
+    for (let attempts = 1; ; attempts++) {
       try {
         return await attempt()
       } catch (error) {
-        if (!isRetryable(error) || tried === maxAttempts) throw translateFailure(error, accessMode)
-        // Full jitter: two transactions that collided must not meet again.
-        await sleep(Math.random() * retryBaseDelayMs * 2 ** tried)
+        if (!isRetryable(error) || attempts === maxAttempts) throw translateFailure(error, accessMode)
+        // Full jitter, or the transactions would collide again.
+        await sleep(Math.random() * retryBaseDelayMs * 2 ** attempts)
       }
     }
   }
@@ -371,15 +392,15 @@ class RoleDb implements UnscopedDb {
   }
 
   /**
-   * Rolls back, which also gives the connection back to the pool: after a failed commit, too, or it would be
-   * lost to it. The failure that led here is the one to tell; a rollback only fails on a connection that is gone.
+   * Rolls back, which also returns the connection to the pool. This is also required after a failed commit. A failed
+   * rollback is only logged: it means that the connection is lost, and the caller reports the original error.
    */
   async #abandon(trx: ControlledTransaction<Schema>, cause: unknown): Promise<void> {
     const rollback = trx
       .rollback()
       .execute()
       .catch((error: unknown) => this.#options.onError(error, 'a rollback failed'))
-    // On a network that went away it would only time out, too: the caller need not wait for that.
+    // If the network is down, the rollback times out too; the caller does not wait for it.
     if (!isTimedOut(cause)) await rollback
   }
 }

@@ -1,7 +1,7 @@
 import { PosternError } from '../errors.ts'
 
 /**
- * What the database's failures mean to a caller.
+ * Translates database failures into errors for the caller.
  *
  * Codes: https://www.postgresql.org/docs/15/errcodes-appendix.html
  */
@@ -26,7 +26,7 @@ const unavailableCodes = new Set([
   'EAI_AGAIN',
 ])
 
-// pg gives these no code.
+// The driver sets no code on these errors.
 const connectionLost =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered a connection error|was closed))/
 
@@ -34,7 +34,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** pg's own time-out: the server did not answer, not even to say that it gave up. */
+/** The driver's own timeout: the server did not respond at all. */
 export const isTimedOut = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout'
 
@@ -54,7 +54,7 @@ function isUnavailable(error: unknown): boolean {
   )
 }
 
-/** A write was refused as read-only: by a standby, unless the transaction asked for it. */
+/** `read_only_sql_transaction`. In a read-write transaction it means that the server is a standby. */
 const readOnly = '25006'
 
 export function translateFailure(error: unknown, accessMode?: 'read only' | 'read write'): unknown {
@@ -62,14 +62,14 @@ export function translateFailure(error: unknown, accessMode?: 'read only' | 'rea
   return error instanceof PosternError || !(isStandby || isUnavailable(error)) ? error : unavailable(error)
 }
 
-// Lock and statement time-outs, deadlocks and serialisation failures that happened again: PostgreSQL has rolled back, and
-// another transaction may well succeed.
+// Lock and statement timeouts, as well as deadlocks and serialization failures after all retries. PostgreSQL has rolled the
+// transaction back; a new one may succeed.
 const overdueCodes = new Set(['55P03', '57014', serialisationFailure, deadlockDetected])
 
 const isUnavailableError = (error: unknown): error is PosternError =>
   error instanceof PosternError && error.code === 'unavailable'
 
-/** The transaction took too long or waited too long, and was rolled back. */
+/** The transaction timed out or ran out of retries, and was rolled back. */
 export const isOverdue = (error: unknown): boolean =>
   isUnavailableError(error) && overdueCodes.has(codeOf(error.cause))
 
@@ -82,7 +82,7 @@ export const unavailable = (cause: unknown): PosternError =>
     retryAfterSeconds: 1,
   })
 
-/** A commit whose answer was lost may have happened: saying that it failed would be a guess. */
+/** If the connection fails during COMMIT, the outcome is unknown and must not be reported as a failure. */
 export function commitFailure(error: unknown): unknown {
   if (isRetryable(error) || !isUnavailable(error)) return error
   return new PosternError(

@@ -18,11 +18,11 @@ async function dump({ superuserUrl }: TestDatabase): Promise<string> {
   const { stdout } = await promisify(execFile)('pg_dump', ['--dbname', superuserUrl], {
     maxBuffer: 64 * 1024 * 1024,
   })
-  // pg_dump makes a new key for this pair of lines on each run.
+  // pg_dump generates a new key for these two lines on each run.
   return stdout.replace(/^\\(un)?restrict .*$/gm, '')
 }
 
-test('a migration run twice changes nothing', async () => {
+test('a second migration changes nothing', async () => {
   const database = await emptyDatabase()
   assert.deepEqual(await run(database), files)
   const before = await dump(database)
@@ -30,7 +30,7 @@ test('a migration run twice changes nothing', async () => {
   assert.equal(await dump(database), before)
 })
 
-test('three migrators at once do not collide: one works, the others wait and find nothing to do', async () => {
+test('of three concurrent migrations one applies the files, and the others wait', async () => {
   const database = await emptyDatabase()
   const lines: string[] = []
   const runs = await Promise.all([1, 2, 3].map(() => run(database, (line) => lines.push(line))))
@@ -39,12 +39,12 @@ test('three migrators at once do not collide: one works, the others wait and fin
     [0, 0, files.length],
   )
   const waited = lines.filter((line) => line.startsWith('Another migration of this database is running'))
-  assert.ok(waited.length >= 1, 'the wait is told')
+  assert.ok(waited.length >= 1, 'the wait is logged')
 })
 
-test('a run that was cut short goes on where it stopped', async () => {
+test('an interrupted migration resumes where it stopped', async () => {
   const database = await emptyDatabase()
-  // The second file fails: the first one is applied, the second leaves nothing behind.
+  // The second file fails and is rolled back completely.
   await database.query(`create function public.refuse() returns event_trigger language plpgsql as
     $$ begin raise exception 'not today'; end $$`)
   await database.query(
@@ -59,13 +59,13 @@ test('a run that was cut short goes on where it stopped', async () => {
   const left = await database.query(
     `select 1 from pg_tables where schemaname = 'control' and tablename = 'users'`,
   )
-  assert.equal(left.length, 0, 'a file is applied whole or not at all')
+  assert.equal(left.length, 0, 'a file is applied completely or not at all')
 
   await database.query('drop event trigger refuse')
   assert.deepEqual(await run(database), files.slice(1))
 })
 
-test('what the database has not seen is named', async () => {
+test('pending migrations are listed by name', async () => {
   const database = await emptyDatabase()
   await run(database)
   const db = openDatabase(database).as('admin')
@@ -74,16 +74,16 @@ test('what the database has not seen is named', async () => {
   assert.deepEqual(await db.read(pendingMigrations), files.slice(-1))
 })
 
-test('a database that is ahead of the program lacks nothing, and the program leaves it alone', async () => {
+test('a database from a newer version has no pending migrations and is not changed', async () => {
   const database = await emptyDatabase()
   await run(database)
   await database.query(`insert into postern.migrations (name, run_on) values ('999999_next', now())`)
   const db = openDatabase(database).as('admin')
-  assert.deepEqual(await db.read(pendingMigrations), [], 'a process of the release before stays ready')
+  assert.deepEqual(await db.read(pendingMigrations), [], 'a process of the previous release stays ready')
   assert.deepEqual(await run(database), [])
 })
 
-/** A login that may act as the owner and is nothing else, as docs/operations/database.md has it. */
+/** A login without privileges except membership in postern_owner, as docs/operations/database.md describes. */
 async function migratorOf(database: TestDatabase): Promise<string> {
   const url = new URL(database.superuserUrl)
   await database.query(`alter database ${url.pathname.slice(1)} owner to postern_owner`)
@@ -99,14 +99,14 @@ const searchIndexes = (database: TestDatabase) =>
       where pg_get_indexdef(indexrelid) like '%gin_trgm_ops%' order by 1`,
   )
 
-test('a login that is no superuser migrates, text search included', async () => {
+test('a login without superuser rights can migrate, including text search', async () => {
   const database = await emptyDatabase()
   const ownerUrl = await migratorOf(database)
   assert.deepEqual(await migrate({ ownerUrl, appUser: 'postern_app', log: () => {} }), files)
   assert.equal((await searchIndexes(database)).length, 4)
 })
 
-test('text search that the operator has installed elsewhere is used', async () => {
+test('migrations use a pg_trgm that is installed in another schema', async () => {
   const database = await emptyDatabase()
   await database.query(`create schema "Their own"; grant usage on schema "Their own" to public;
     create extension pg_trgm with schema "Their own"`)
@@ -116,7 +116,7 @@ test('text search that the operator has installed elsewhere is used', async () =
     assert.match(definition, /"Their own".gin_trgm_ops/)
 })
 
-test('a login that may not act as the owner is told what a superuser has to run', async () => {
+test('a login that is not a member of the owner role fails with the required grant', async () => {
   const database = await emptyDatabase()
   await assert.rejects(
     migrate({ ownerUrl: database.url, appUser: 'postern_app', log: () => {} }),

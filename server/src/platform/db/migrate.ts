@@ -10,29 +10,27 @@ import type { ReadTx } from './db.ts'
 import { dbRoles, ownerRole, readonlyRole, roleName } from './roles.ts'
 
 /**
- * Brings a database to the version of this program: roles, then the files of server/migrations in order.
+ * Migrates a database to this program's version: roles, then the files in server/migrations in order.
  *
- * One migrator at a time works on a database (an advisory lock; a second one waits). Each file is its own
- * transaction, so a run that was cut short goes on where it stopped, and a run with nothing to do changes
- * nothing. Forward only: there are no down migrations.
+ * An advisory lock serializes migrations of the same database. Each file is one transaction: an interrupted run resumes at
+ * the file where it stopped, and a run without pending files changes nothing. There are no down migrations.
  */
 
 const migrationsDir = packageFile('migrations')
 const rolesFile = packageFile('roles.sql')
 
 export const minServerVersion = 150000
-// Any number that nothing else in the database uses.
+// An arbitrary key that no other advisory lock uses.
 const migrationLock = 5_170_238_201
 
 export interface MigrateOptions {
-  /** A login that is, or may become, postern_owner. */
+  /** Login of postern_owner or one of its members. */
   ownerUrl: string
-  /** The login that the application uses; it is made a member of the planes' roles. */
+  /** The application's login. It becomes a member of the planes' roles. */
   appUser: string
-  /** What the database is; the whole of Postern, unless there are cells. */
   part?: DatabaseKind
   log: (line: string) => void
-  /** Before each. */
+  /** Called before each migration. */
   onBegin?: () => void
 }
 
@@ -45,10 +43,10 @@ export async function migrate({
 }: MigrateOptions): Promise<string[]> {
   return asOperator(ownerUrl, async (client) => {
     await requireServerVersion(client)
-    await takeTurn(client, log)
+    await acquireLock(client, log)
     await ensureRoles(client, appUser, log)
     await client.query(`set role ${ownerRole}`)
-    // Names are written in full; nothing that somebody left in another schema takes the place of a built-in.
+    // All names are qualified, so an object in another schema cannot shadow a built-in.
     await client.query('set search_path = pg_catalog')
     await client.query('create schema if not exists postern')
     const applied = await runner({
@@ -58,7 +56,7 @@ export async function migrate({
       migrationsSchema: 'postern',
       migrationsTable: 'migrations',
       singleTransaction: false,
-      // takeTurn has the lock already: it also covers the roles.
+      // acquireLock holds a lock that also covers the roles.
       noLock: true,
       logger: { info: (line) => void (beginning.test(line) && onBegin?.()), warn: log, error: log },
     })
@@ -68,16 +66,16 @@ export async function migrate({
   })
 }
 
-/** What the library says of each file. */
+/** Logged by node-pg-migrate before each file. */
 const beginning = /^### MIGRATION /
 
 export interface PlannedMigration {
   name: string
-  /** The first sentence of its file. */
+  /** The first sentence of the file. */
   about: string
 }
 
-/** What `migrate` would apply, in its order. Changes nothing. */
+/** The migrations that `migrate` would apply, in order. Changes nothing. */
 export async function planMigrations(ownerUrl: string): Promise<PlannedMigration[]> {
   return asOperator(ownerUrl, async (client) => {
     const applied = await appliedNames(client)
@@ -100,17 +98,17 @@ async function asOperator<T>(ownerUrl: string, work: (client: pg.Client) => Prom
   }
 }
 
-/** None where the table is not there yet. */
+/** Empty if the table does not exist yet. */
 async function appliedNames(client: pg.Client): Promise<string[]> {
-  const isThere = `exists (select from pg_class where relname = 'migrations' and relnamespace = any(
+  const tableExists = `exists (select from pg_class where relname = 'migrations' and relnamespace = any(
                              select oid from pg_namespace where nspname = 'postern'))`
-  if (!(await holds(client, isThere))) return []
+  if (!(await holds(client, tableExists))) return []
   await client.query(`set role ${ownerRole}`)
   const { rows } = await client.query<{ name: string }>('select name from postern.migrations')
   return rows.map(({ name }) => name)
 }
 
-/** The comment at its beginning, up to the end of its first sentence. */
+/** The first sentence of the comment at the top of the file. */
 async function aboutOf(name: string): Promise<string> {
   const lines = (await readFile(path.join(migrationsDir, `${name}.sql`), 'utf8')).split('\n')
   const end = lines.findIndex((line) => !/^-- \S/.test(line))
@@ -121,12 +119,12 @@ async function aboutOf(name: string): Promise<string> {
   return /^.*?\.(?= |$)/.exec(comment)?.[0] ?? comment
 }
 
-/** The names of the migrations that this program knows and the database has not seen. */
+/** The names of the migrations that are not applied yet. */
 export async function pendingMigrations(tx: ReadTx): Promise<string[]> {
   return (await compareMigrations(tx)).pending
 }
 
-/** `unknown`: those that a newer program has applied. */
+/** `unknown`: applied by a newer version of the program. */
 export async function compareMigrations(tx: ReadTx): Promise<{ pending: string[]; unknown: string[] }> {
   const rows = await tx.selectFrom('postern.migrations').select('name').execute()
   const applied = rows.map(({ name }) => name)
@@ -151,7 +149,7 @@ async function requireServerVersion(client: pg.Client): Promise<void> {
   }
 }
 
-async function takeTurn(client: pg.Client, log: (line: string) => void): Promise<void> {
+async function acquireLock(client: pg.Client, log: (line: string) => void): Promise<void> {
   const { rows } = await client.query<{ free: boolean }>('select pg_try_advisory_lock($1) as free', [
     migrationLock,
   ])
@@ -171,17 +169,17 @@ async function ensureRoles(client: pg.Client, appUser: string, log: (line: strin
     log('Creating the database roles.')
     await asSuperuser(client, await readFile(rolesFile, 'utf8'), 'server/roles.sql')
   }
-  // Without it the owner's own updates, filtered like everybody's, would reach no row and report no error.
+  // Without BYPASSRLS, the owner's own updates would match no rows and report no error.
   if (!(await holds(client, `(select rolbypassrls from pg_roles where rolname = '${ownerRole}')`))) {
     const alter = `alter role ${ownerRole} bypassrls`
     await asSuperuser(client, alter, alter)
   }
-  const { rows: mighty } = await client.query<{ rolname: string }>(
+  const { rows: overprivileged } = await client.query<{ rolname: string }>(
     'select rolname from pg_roles where rolname = any($1) and (rolsuper or rolbypassrls or rolcanlogin)',
     [planes],
   )
-  if (mighty.length > 0) {
-    const names = mighty.map(({ rolname }) => rolname).join(', ')
+  if (overprivileged.length > 0) {
+    const names = overprivileged.map(({ rolname }) => rolname).join(', ')
     throw new UsageError(
       `A plane's role must not log in, be a superuser or bypass row-level security: ${names}`,
     )
@@ -197,15 +195,15 @@ async function ensureRoles(client: pg.Client, appUser: string, log: (line: strin
   }
   if (!(await holds(client, `pg_has_role('${ownerRole}', 'member')`))) {
     throw new UsageError(
-      `The login ${client.user} may not migrate. Set POSTERN_DATABASE_OWNER_URL to a login that may; ` +
-        `to allow this one, run as a superuser: grant ${ownerRole} to ${pg.escapeIdentifier(client.user ?? '')}`,
+      `The login ${client.user} is not allowed to migrate. Set POSTERN_DATABASE_OWNER_URL to another login, ` +
+        `or run as a superuser: grant ${ownerRole} to ${pg.escapeIdentifier(client.user ?? '')}`,
     )
   }
   const mayCreate = `has_database_privilege('${ownerRole}', current_database(), 'create')`
   if (!(await holds(client, mayCreate))) {
     const grant = `grant create on database ${pg.escapeIdentifier(client.database ?? '')} to ${ownerRole}`
     await asSuperuser(client, grant, grant)
-    // Who may not grant gets a warning from PostgreSQL, not an error.
+    // Without the grant option, PostgreSQL reports a warning, not an error.
     if (!(await holds(client, mayCreate))) throw new UsageError(needsSuperuser(grant))
   }
 }
@@ -225,4 +223,4 @@ async function asSuperuser(client: pg.Client, statements: string, what: string):
 }
 
 const needsSuperuser = (what: string): string =>
-  `This login may not set up the database. Have a superuser run this once, then migrate again:\n  ${what}`
+  `This login is not allowed to set up the database. Run this once as a superuser, then migrate again:\n  ${what}`

@@ -3,11 +3,10 @@ import pg from 'pg'
 const { builtins } = pg.types
 
 /**
- * How PostgreSQL's text becomes JavaScript, where pg's own way does not fit.
+ * Type parsers that differ from pg's defaults.
  *
- * int8 is a number: identifiers and counters stay below 2^53 (the interface refuses larger ones), and one
- * that does not is reported here instead of being rounded. numeric is used for prices alone. A date has no
- * time zone, so it stays text.
+ * int8 becomes a number: identifiers and counters stay below 2^53 (the API rejects larger ones), and a larger value
+ * throws instead of being rounded. Only prices are numeric. A date stays text because it has no time zone.
  */
 const parsers: Partial<Record<number, (text: string) => unknown>> = {
   [builtins.INT8]: (text) => {
@@ -20,7 +19,7 @@ const parsers: Partial<Record<number, (text: string) => unknown>> = {
 }
 
 export const pgTypes: pg.CustomTypesConfig = {
-  // biome-ignore lint/suspicious/noExplicitAny: pg types its parsers so.
+  // biome-ignore lint/suspicious/noExplicitAny: required by the types of pg.
   getTypeParser: (id: number, format?: 'text' | 'binary'): any =>
     (format === 'binary' ? undefined : parsers[id]) ?? pg.types.getTypeParser(id, format),
 }

@@ -5,7 +5,7 @@ import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { customerQueues, type QueueName, queues } from '../jobs/queues.ts'
 
-/** What each database role cannot do, whatever the code above it tries. */
+/** The limits of each database role, which PostgreSQL enforces regardless of what the application does. */
 const database = await testDatabase()
 const opened = openDatabase(database)
 
@@ -15,7 +15,7 @@ const attempt = (role: 'admin' | 'mail' | 'identity', statement: string) =>
   opened.as(role).transaction((tx) => sql.raw(statement).execute(tx))
 
 describe('database roles', () => {
-  test('nobody but its owner executes a function that acts as its owner', async () => {
+  test('no SECURITY DEFINER function can be executed by PUBLIC', async () => {
     const open = await database.query(
       `select oid::regprocedure::text from pg_proc
       where prosecdef and has_function_privilege('public', oid, 'execute')
@@ -24,7 +24,7 @@ describe('database roles', () => {
     assert.deepEqual(open, [])
   })
 
-  test('the sign-in role can make nobody an administrator and revive no disabled user', async () => {
+  test('the sign-in role cannot grant administrator rights or enable a disabled user', async () => {
     await database.query(`insert into control.users (email, name) values ('eve@example.com', 'Eve')`)
     for (const change of [`role = 'admin'`, 'is_active = true', 'token_generation = 1', 'version = 9']) {
       await assert.rejects(attempt('identity', `update control.users set ${change}`), denied, change)
@@ -39,7 +39,7 @@ describe('database roles', () => {
     await attempt('identity', `update control.users set name = 'Eve, still a user'`)
   })
 
-  test('the administrative role ends sessions without being able to read their tokens, and reads no credential', async () => {
+  test('the administrative role can revoke sessions but cannot read tokens or credentials', async () => {
     await assert.rejects(attempt('admin', 'select token from control.sessions'), denied)
     for (const table of ['accounts', 'two_factors', 'verifications', 'signing_keys']) {
       await assert.rejects(attempt('admin', `select * from control.${table}`), denied, table)
@@ -52,8 +52,8 @@ describe('database roles', () => {
     await attempt('admin', 'delete from control.sessions where user_id = 1')
   })
 
-  test('the customer role cannot say that anything was proved, read a secret, choose an id or reach the users', async () => {
-    const id = await madeProject('Shop')
+  test('the customer role cannot set verification states, read secrets, choose ids or read users', async () => {
+    const id = await createProject('Shop')
     for (const statement of [
       `update control.domains set status = 'verified'`,
       'update control.domains set verified_at = now()',
@@ -90,8 +90,8 @@ describe('database roles', () => {
     await asCustomer(id, `update control.projects set name = 'Renamed'`)
   })
 
-  test('the customer role asks for jobs of its own queues and of its own project, and for no others', async () => {
-    const [mine, theirs] = [await madeProject('Asks'), await madeProject('Asked')]
+  test('the customer role can send jobs only to its own queues and for its own project', async () => {
+    const [mine, theirs] = [await createProject('Sends'), await createProject('Targeted')]
     const job = (queue: string, data: object) =>
       asCustomer(
         mine,
@@ -116,8 +116,8 @@ describe('database roles', () => {
     assert.deepEqual(row, { count: customerQueues.length + 1 })
   })
 
-  test('the functions that act as the owner reach no other project than the one that the transaction names', async () => {
-    const [mine, theirs] = [await madeProject('Mine'), await madeProject('Theirs')]
+  test("SECURITY DEFINER functions are limited to the transaction's project", async () => {
+    const [mine, theirs] = [await createProject('Mine'), await createProject('Theirs')]
     const [domain] = await database.query<{ id: string }>(
       `insert into control.domains (project_id, name, mta_provider, ownership_token, status)
        values ($1, 'proved.example', 'ses', 'x', 'verified') returning id`,
@@ -140,12 +140,12 @@ describe('database roles', () => {
     assert.equal(after?.status, 'pending')
   })
 
-  test('the mail role writes nothing in control, the administrative role nothing in mail', async () => {
+  test('the mail role cannot write control, and the administrative role cannot write mail', async () => {
     assert.deepEqual(await writableTables('postern_mail', 'control'), [])
     assert.deepEqual(await writableTables('postern_admin', 'mail'), [])
   })
 
-  test('the read-only role sees no secret and writes nothing', async () => {
+  test('the read-only role cannot read secrets or write', async () => {
     const secrets = [
       'encrypted_secret from control.endpoints',
       'secret_hash from control.api_keys',
@@ -170,10 +170,11 @@ describe('database roles', () => {
     assert.deepEqual(await writableTables('postern_readonly', 'control', 'mail'), [])
   })
 
-  test('nobody changes an audit row, not even the owner', async () => {
-    await database.query(`insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation,
-      resource_type, resource_id, xid, prev_hash, hash)
-      values (0, 1, now(), 1, sha256('a'), 'r', 'plans.edit', 'plan', 1, pg_current_xact_id(), sha256('b'), sha256('c'))`)
+  test('audit rows are immutable, even for the owner', async () => {
+    await database.query(`insert into control.audit (chain, seq, at, actor_kind, actor_id, actor_digest, request_id,
+      operation, resource_type, resource_id, xid, prev_hash, hash)
+      values (0, 1, now(), 'person', 1, sha256('a'), 'r', 'plans.edit', 'plan', 1, pg_current_xact_id(), sha256('b'),
+        sha256('c'))`)
     for (const statement of [
       'update control.audit set reason = null',
       'delete from control.audit',
@@ -184,7 +185,7 @@ describe('database roles', () => {
     }
   })
 
-  test('the login of the application is not the owner and cannot become one', async () => {
+  test('the application login is not the owner and cannot become the owner', async () => {
     await assert.rejects(attempt('admin', 'set role postern_owner'), /permission denied/)
     await assert.rejects(attempt('admin', 'alter table control.plans add column x int'), /must be owner/)
   })
@@ -200,7 +201,7 @@ const asCustomer = (projectId: number, statement: string) =>
     .forProject(projectId)
     .transaction((tx) => sql.raw(statement).execute(tx))
 
-async function madeProject(name: string): Promise<number> {
+async function createProject(name: string): Promise<number> {
   const [row] = await database.query<{ id: string }>(
     `with plan as (
        ${insertPlans()} returning id

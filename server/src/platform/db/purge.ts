@@ -1,11 +1,11 @@
 import type { Db, Tx } from './db.ts'
 
-/** Rows that one transaction of a purge deletes: whatever has piled up, no transaction takes long. */
+/** Rows deleted per transaction. Keeps transactions short, however large the backlog is. */
 export const purgedAtOnce = 5_000
-/** In one round; what is left is for the next. */
+/** Transactions per run. The next run deletes the remaining rows. */
 const stepsAtMost = 200
 
-/** `step` deletes up to `purgedAtOnce` rows, and returns how many. */
+/** `step` deletes up to `purgedAtOnce` rows and returns the number deleted. */
 export async function purge(db: Db, step: (tx: Tx) => Promise<number>): Promise<void> {
   for (let done = 0; done < stepsAtMost; done++) if ((await db.transaction(step)) < purgedAtOnce) return
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from './db.ts'
 
-/** In control, by its clock. */
+/** Writes the heartbeat in control, with control's clock. */
 export async function writeHeartbeat(tx: Tx): Promise<void> {
   await sql`
     insert into control.heartbeat (at) values (postern.now())
@@ -9,13 +9,13 @@ export async function writeHeartbeat(tx: Tx): Promise<void> {
 }
 
 export interface Heartbeat {
-  /** As text: microseconds count when two of them are compared. */
+  /** As text, because heartbeats are compared to the microsecond. */
   at: string
-  /** Since then, by the clock of the server that is asked. */
+  /** According to the queried server's clock. */
   age_seconds: number
 }
 
-/** Undefined: none was written, or none has been copied here. */
+/** Undefined if no heartbeat was written or replicated yet. */
 export async function findHeartbeat(tx: ReadTx): Promise<Heartbeat | undefined> {
   const { rows } = await sql<Heartbeat>`
     select at::text, extract(epoch from postern.now() - at)::float8 as age_seconds

@@ -6,14 +6,15 @@ import { findHeartbeat, type Heartbeat, writeHeartbeat } from './replica-age.sql
 export { findHeartbeat, writeHeartbeat }
 
 /**
- * How old a cell's copy of control is: the time since the heartbeat that it has (worker/heartbeat.ts writes it at control).
- * Replication keeps the order of commits, so a lock or a revoked key is missing from the copy for at most this long.
+ * The age of a cell's control replica: the time since the replicated heartbeat, which worker/heartbeat.ts writes in
+ * control. Replication preserves commit order, so the replica has every project lock and key revocation older than this.
  *
- * A timer reads the heartbeat; whoever asks reads a number in memory. Between two readings, and while the cell's server does
- * not answer, the age grows by this process's own clock, so it is never less than the true age.
+ * A timer reads the heartbeat, and callers get the age from memory. Between two reads, and while the cell's server does not
+ * respond, the age grows with this process's clock, so it never falls below the true age.
  *
- * Two clocks are compared, control's and the cell's. Where the cell's is behind, the copy looks younger than it is; so the
- * age is at least the time for which this process has seen the same heartbeat.
+ * The heartbeat is written with control's clock, and its age is computed with the cell's. If the cell's clock is behind,
+ * the replica seems younger than it is. Therefore the age is never less than the time for which this process has been
+ * reading the same heartbeat.
  */
 export class ReplicaAge {
   readonly #db: UnscopedDb
@@ -25,26 +26,26 @@ export class ReplicaAge {
   #wasStale = false
   #isClosed = false
 
-  /** `db` is the cell's. Nothing is read before the first question. */
+  /** `db` is the cell's database. The first call starts the timer. */
   constructor(db: UnscopedDb, options: ReplicaAgeOptions) {
     this.#db = db
     this.#options = options
   }
 
-  /** Waits for the first reading alone. */
+  /** Waits for the first read only. */
   async isStale(): Promise<boolean> {
     await this.#begin()
     return this.isStaleNow
   }
 
-  /** Stale until it is known not to be. */
+  /** True until the first read. */
   get isStaleNow(): boolean {
     void this.#begin()
     const { seconds } = this
     return seconds === undefined || seconds > this.#options.maxAgeSeconds
   }
 
-  /** Undefined before the first reading, and where the cell has no heartbeat. */
+  /** Undefined before the first read, or if the cell has no heartbeat. */
   get seconds(): number | undefined {
     const reading = this.#reading
     if (!reading) return undefined
@@ -59,7 +60,7 @@ export class ReplicaAge {
     if (!(await this.isStale())) return
     throw new PosternError(
       'unavailable',
-      'Mail of this project cannot be accepted at the moment: its database is behind. Try again later.',
+      'Mail for this project cannot be accepted at the moment because its database is behind. Try again later.',
       { retryAfterSeconds },
     )
   }
@@ -75,16 +76,16 @@ export class ReplicaAge {
   }
 
   async #read(): Promise<void> {
-    // Before the question: the answer is at least that old when it comes.
+    // Taken before the query, so that the age includes the round trip.
     const readAt = performance.now()
     try {
       const heartbeat = await this.#db.readOne(findHeartbeat)
-      const known = this.#reading
-      const firstSeenAt = known && known.heartbeat.at === heartbeat?.at ? known.firstSeenAt : readAt
+      const previous = this.#reading
+      const firstSeenAt = previous && previous.heartbeat.at === heartbeat?.at ? previous.firstSeenAt : readAt
       this.#reading = heartbeat && { heartbeat, readAt, firstSeenAt }
       this.#failure = undefined
     } catch (error) {
-      // The age grows meanwhile.
+      // The age continues to grow.
       this.#failure = error
     }
     this.#log()
@@ -92,7 +93,7 @@ export class ReplicaAge {
     this.#timer = setTimeout(() => void this.#read(), this.#options.readEveryMs ?? usualReadEveryMs).unref()
   }
 
-  /** Once when it becomes stale, and once when it is fresh again. */
+  /** Logs only changes between stale and fresh. */
   #log(): void {
     const isStale = this.isStaleNow
     if (isStale === this.#wasStale) return
@@ -118,12 +119,12 @@ export interface ReplicaAgeOptions {
 
 interface Reading {
   heartbeat: Heartbeat
-  /** By this process's clock, as is the other. */
+  /** According to this process's monotonic clock, like `firstSeenAt`. */
   readAt: number
-  /** When this very heartbeat was first read. */
+  /** When this heartbeat was first read. */
   firstSeenAt: number
 }
 
 const usualReadEveryMs = 2_000
-/** A replication that works again catches up in seconds. */
+/** After an interruption, replication catches up within seconds. */
 const retryAfterSeconds = 30

@@ -4,28 +4,27 @@ import { UsageError } from '../errors.ts'
 import { publicationName, publishedTables, replicationRole } from './database-kind.ts'
 
 /**
- * How control comes to a cell: by PostgreSQL's own logical replication, one subscription in each cell's database. It is
- * applied by a superuser of the cell's server, which row-level security does not hold up; the planes' roles cannot write
- * the copy (database-kind.ts).
+ * Replicates control to a cell with PostgreSQL's logical replication: one subscription in each cell's
+ * database. The subscription belongs to a superuser on the cell's server, which bypasses row-level security.
+ * The planes' roles cannot write to the replica (database-kind.ts).
  */
 export interface ReplicationOptions {
   cell: string
-  /** Of a superuser of the cell's server. */
+  /** A superuser's login on the cell's server. */
   ownerUrl: string
-  /** As which the cell's server reaches control's. */
+  /** Login that the cell's server uses to connect to control. */
   sourceUrl: string
-  /** How many tables are there, of how many. */
-  onProgress: (there: number, of: number) => void
+  onProgress: (copiedTables: number, allTables: number) => void
   /** Shorter in tests. */
   timeoutMs?: number
 }
 
 const connectTimeoutMs = 10_000
-const lookEveryMs = 100
-// Some hundred thousand projects are some hundred megabytes.
+const pollEveryMs = 100
+// A few hundred thousand projects take up a few hundred megabytes.
 const usualTimeoutMs = 30 * 60_000
 
-/** Sets it up, or brings one that is there up to date; ends when every table has been copied and is followed. */
+/** Creates or refreshes the subscription, and returns when every table is copied and replicating. */
 export async function startReplication(options: ReplicationOptions): Promise<'begun' | 'refreshed'> {
   const { cell, ownerUrl, sourceUrl } = options
   await withClient(sourceUrl, requireSource)
@@ -39,7 +38,7 @@ export async function startReplication(options: ReplicationOptions): Promise<'be
     )
     const connection = pg.escapeLiteral(sourceUrl)
     if (rows.length === 0) {
-      await requireEmptyCopy(client)
+      await requireEmptyReplica(client)
       await client.query(
         `create subscription ${name} connection ${connection} publication ${publicationName} with (slot_name = ${name})`,
       )
@@ -67,35 +66,35 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   }
 }
 
-/** A login that row-level security holds back would copy empty tables, without a word. */
+/** A login that is subject to row-level security would copy empty tables without an error. */
 async function requireSource(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{
     wal_level: string
-    may: boolean
-    reads: boolean
-    published: boolean
+    can_replicate: boolean
+    can_read: boolean
+    is_published: boolean
   }>(
     `select current_setting('wal_level') as wal_level,
-            rolsuper or (rolreplication and rolbypassrls) as may,
-            (select bool_and(has_table_privilege(name, 'select')) from unnest($1::text[]) as name) as reads,
-            exists (select from pg_catalog.pg_publication where pubname = $2) as published
+            rolsuper or (rolreplication and rolbypassrls) as can_replicate,
+            (select bool_and(has_table_privilege(name, 'select')) from unnest($1::text[]) as name) as can_read,
+            exists (select from pg_catalog.pg_publication where pubname = $2) as is_published
        from pg_catalog.pg_roles where rolname = current_user`,
     [publishedTables, publicationName],
   )
   const [row] = rows
   const login = pg.escapeIdentifier(client.user ?? '')
-  if (!row?.published)
+  if (!row?.is_published)
     throw new UsageError('The control database has no publication yet: run `postern migrate` first.')
   if (row.wal_level !== 'logical') {
     throw new UsageError(
       `The control server has wal_level "${row.wal_level}". Set it to "logical" and restart the server.`,
     )
   }
-  if (!row.may || !row.reads) {
+  if (!row.can_replicate || !row.can_read) {
     throw new UsageError(
-      `The login of "source_url" may not replicate control. Have a superuser of the control server run:\n` +
+      `The login of "source_url" is not allowed to replicate control. As a superuser of the control server, run:\n` +
         `  create role ${replicationRole} nologin;\n  alter role ${login} replication bypassrls;\n` +
-        `  grant ${replicationRole} to ${login};\nthen \`postern migrate\`, which grants it access to the publication.`,
+        `  grant ${replicationRole} to ${login};\nthen \`postern migrate\`, which grants it access to the published tables.`,
     )
   }
 }
@@ -105,18 +104,20 @@ async function requireSuperuser(client: pg.Client): Promise<void> {
     'select rolsuper from pg_catalog.pg_roles where rolname = current_user',
   )
   if (rows[0]?.rolsuper) return
-  throw new UsageError('"owner_url" of the cell must be a superuser of its server: others cannot subscribe.')
+  throw new UsageError(
+    '"owner_url" of the cell must be a superuser of its server; other logins cannot create a subscription.',
+  )
 }
 
-async function requireEmptyCopy(client: pg.Client): Promise<void> {
+async function requireEmptyReplica(client: pg.Client): Promise<void> {
   const { rows } = await client.query('select from control.projects limit 1')
   if (rows.length > 0)
-    throw new UsageError('The cell has projects of its own or an old replica. Use an empty database.')
+    throw new UsageError('The cell has its own projects or an old replica. Use an empty database.')
 }
 
-/** Copied once is not followed: a control that failed over, or threw away its log, knows no such slot. */
+/** Copied tables do not prove replication: after a failover or WAL loss, control has no usable slot. */
 async function requireSlot(source: pg.Client, name: string): Promise<void> {
-  for (const end = performance.now() + connectTimeoutMs; ; await sleep(lookEveryMs)) {
+  for (const end = performance.now() + connectTimeoutMs; ; await sleep(pollEveryMs)) {
     const { rows } = await source.query<{ active: boolean; wal_status: string | null }>(
       'select active, wal_status from pg_catalog.pg_replication_slots where slot_name = $1',
       [name],
@@ -138,20 +139,20 @@ async function untilCopied(
 ): Promise<void> {
   const end = performance.now() + timeoutMs
   for (;;) {
-    const { rows } = await client.query<{ there: number; all: number }>(
-      `select (count(*) filter (where srsubstate = 'r'))::int as there, count(*)::int as all
+    const { rows } = await client.query<{ copied: number; total: number }>(
+      `select (count(*) filter (where srsubstate = 'r'))::int as copied, count(*)::int as total
          from pg_catalog.pg_subscription_rel join pg_catalog.pg_subscription on oid = srsubid where subname = $1`,
       [name],
     )
-    const { there, all } = rows[0] ?? { there: 0, all: 0 }
-    onProgress(there, all)
-    if (all > 0 && there === all) return
+    const { copied, total } = rows[0] ?? { copied: 0, total: 0 }
+    onProgress(copied, total)
+    if (total > 0 && copied === total) return
     if (performance.now() > end) {
       throw new UsageError(
-        `After ${timeoutMs / 1000} seconds, ${there} of ${all} tables are copied. The cell's server continues; its log ` +
+        `After ${timeoutMs / 1000} seconds, ${copied} of ${total} tables are copied. The cell's server continues; its log ` +
           'shows what blocks it, such as too few max_replication_slots on the control server.',
       )
     }
-    await sleep(lookEveryMs)
+    await sleep(pollEveryMs)
   }
 }

@@ -4,19 +4,19 @@ import { publicationName } from './database-kind.ts'
 import type { ReadTx } from './db.ts'
 
 /**
- * In a cell that has no whole copy of control, or none that follows, no address is known and no endpoint is told
- * anything: mail would be refused for good, and events lost. So nobody begins to work there.
+ * Fails unless the cell has a complete control replica with an active subscription. Without one, addresses and endpoints
+ * would be missing: the cell would permanently reject mail and lose events.
  */
 export async function requireReplica(tx: ReadTx): Promise<void> {
-  const { rows } = await sql<{ is_followed: boolean; is_whole: boolean | null }>`
-    select count(*) > 0 as is_followed,
+  const { rows } = await sql<{ is_subscribed: boolean; is_complete: boolean | null }>`
+    select count(*) > 0 as is_subscribed,
            (select bool_and(srsubstate = 'r') from pg_catalog.pg_subscription_rel
-             where srsubid = any(array_agg(oid))) as is_whole
+             where srsubid = any(array_agg(oid))) as is_complete
       from pg_catalog.pg_subscription
      where subdbid = (select oid from pg_catalog.pg_database where datname = current_database())
        and subenabled and subpublications @> array[${publicationName}]`.execute(tx)
   const [row] = rows
-  if (row?.is_followed && row.is_whole) return
+  if (row?.is_subscribed && row.is_complete) return
   throw new UsageError(
     'This cell has no complete replica of control yet, or is not replicating. Run `postern cell join --name <cell>` and wait until it finishes.',
   )

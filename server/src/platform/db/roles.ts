@@ -1,9 +1,8 @@
 /**
- * The database roles that the application acts as (see server/roles.sql for what each may do).
+ * The application's database roles. server/roles.sql defines their privileges.
  *
- * A plane's connections take their role at start-up (`role` is an ordinary setting, accepted in the startup
- * packet), so there is no moment in which a connection is more than its plane, and nothing to reset when it
- * goes back to the pool.
+ * A connection sets its role in the startup packet (`role` is an ordinary setting). It never has more privileges than
+ * its plane, and nothing has to be reset when it returns to the pool.
  */
 export type DbRole = 'admin' | 'customer' | 'mail' | 'identity'
 
@@ -13,5 +12,5 @@ export const roleName = <Role extends DbRole | 'readonly'>(role: Role): `postern
 
 export const ownerRole = 'postern_owner'
 
-/** For people and dashboards, and for `postern signer`, which has a login of its own. */
+/** For human users, dashboards and `postern signer`, which has its own login. */
 export const readonlyRole = 'postern_readonly'

@@ -7,14 +7,12 @@ import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import type { Db } from './db.ts'
 import { roleName } from './roles.ts'
 
-/**
- * The second wall, table by table from the catalogue: a table that is added without its policy fails here.
- */
+/** Row-level security of every table in the catalog. A new table without a policy fails here. */
 const database = await testDatabase()
-/** Here the customer role is granted everything, so that the policies alone have to hold. */
+/** The customer role has all privileges here, so that only the policies protect the rows. */
 const grantedDatabase = await testDatabase()
 
-/** What no project owns. A new table is either listed here or has a project_id, a policy and passes below. */
+/** Tables without a project. Every other table must have a project_id and a policy. */
 const globalTables = [
   'control.accounts',
   'control.audit_checkpoints',
@@ -41,7 +39,7 @@ const globalTables = [
   'mail.control_applied',
 ]
 
-/** Values that a CHECK constraint asks for; the rest is made up by type. */
+/** Values that satisfy CHECK constraints; other columns get a default by type. */
 const samples: Record<string, Record<string, string>> = {
   'control.members': { role: `'viewer'` },
   'control.domains': { mta_provider: `'service'` },
@@ -50,7 +48,7 @@ const samples: Record<string, Record<string, string>> = {
   'control.dns_records': { purpose: `'dkim'`, type: `'TXT'` },
   'control.endpoints': { secret_hint: `'abcd'` },
   'control.routes': { match: `'catch_all'`, action: `'drop'` },
-  'control.audit': { chain: '$1', xid: 'pg_current_xact_id()' },
+  'control.audit': { chain: '$1', xid: 'pg_current_xact_id()', actor_kind: `'person'` },
   'control.audit_people': { part: `'actor'`, salt: `'\\x00112233445566778899aabbccddeeff'` },
   'control.project_activity': { actor_type: `'user'` },
   'control.project_activity_people': { salt: `'\\x00112233445566778899aabbccddeeff'` },
@@ -66,7 +64,7 @@ const samples: Record<string, Record<string, string>> = {
   'mail.usage': { period: `'day'` },
 }
 
-const madeUp: Record<string, string> = {
+const defaultsByType: Record<string, string> = {
   bigint: "nextval('sample')",
   smallint: '1',
   integer: '1',
@@ -113,14 +111,14 @@ await customer.connect()
 cleanUp(() => customer.end())
 await grantEverything()
 
-describe('the catalogue', () => {
+describe('the catalog', () => {
   test('every table is either listed as global or owned by a project', () => {
     const global = tables.filter(({ projectColumn }) => projectColumn === null).map(({ name }) => name)
     assert.deepEqual(global, globalTables)
     assert.ok(owned.length >= 25, `${owned.length} tables are owned by a project`)
   })
 
-  test('every project-owned table has row-level security, forced, and a policy for each role that may touch it', async () => {
+  test('every project-owned table has forced row-level security and a policy for each role with access', async () => {
     for (const { name, isProtected, isForced, projectColumn } of tables) {
       if (projectColumn === null) continue
       assert.ok(isProtected && isForced, `${name} is not protected: call postern.protect('${name}')`)
@@ -152,7 +150,7 @@ describe('the catalogue', () => {
     }
   })
 
-  test('what belongs to a domain is hidden from a customer who is bound to another', async () => {
+  test("a domain's rows are hidden from a caller that is bound to another domain", async () => {
     const policies = await database.query<{ name: string; role: string; cmd: string; using: string }>(
       `select format('%I.%I', schemaname, tablename) as name, unnest(roles)::text as role, cmd, qual as using
          from pg_policies where permissive = 'RESTRICTIVE' order by 1`,
@@ -171,7 +169,7 @@ describe('the catalogue', () => {
     ])
   })
 
-  test('the sign-in role reaches nothing that a project owns', async () => {
+  test('the sign-in role has no access to project-owned tables', async () => {
     const reachable = await database.query<{ name: string }>(
       `select name from unnest($1::text[]) as name
         where has_any_column_privilege('postern_identity', name, 'select, insert, update, references')`,
@@ -180,12 +178,12 @@ describe('the catalogue', () => {
     assert.deepEqual(reachable, [])
   })
 
-  test('every object belongs to the owner role, so that no plane is an owner by accident', async () => {
-    const strangers = await database.query(`
+  test('every object belongs to the owner role', async () => {
+    const others = await database.query(`
       select c.oid::regclass::text, c.relowner::regrole::text as owner
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
        where n.nspname in ('control', 'mail', 'postern') and c.relowner <> 'postern_owner'::regrole`)
-    assert.deepEqual(strangers, [])
+    assert.deepEqual(others, [])
   })
 })
 
@@ -196,12 +194,16 @@ describe("as the customer role, another project's rows do not exist", () => {
       await insertSample(name, projectColumn, theirs)
       const touch = `update ${name} set ${projectColumn} = ${projectColumn}`
 
-      assert.equal(await countAs(undefined, `select from ${name}`), 0, 'no project set: nothing is there')
+      assert.equal(await countAs(undefined, `select from ${name}`), 0, 'no rows without a project')
       assert.equal(await countAs(mine, `select from ${name}`), 1)
       assert.equal(await countAs(theirs, `select from ${name}`), 1)
       assert.equal(await countAs(mine, `select from ${name} where ${projectColumn} = ${theirs}`), 0)
       if (projectColumn !== 'id') {
-        assert.equal(await countAs(mine, touch), 1, 'an update without a condition reaches only the own row')
+        assert.equal(
+          await countAs(mine, touch),
+          1,
+          'an update without a condition affects only the project’s row',
+        )
         assert.equal(await countAs(mine, `${touch} where ${projectColumn} = ${theirs}`), 0)
         await assert.rejects(countAs(mine, `update ${name} set project_id = ${theirs}`), /row-level security/)
       } else {
@@ -213,7 +215,7 @@ describe("as the customer role, another project's rows do not exist", () => {
       assert.equal(
         await countAs(mine, `delete from ${name}`),
         1,
-        'a delete without a condition reaches only the own row',
+        'a delete without a condition affects only the project’s row',
       )
       assert.deepEqual(await rowsOf(name, projectColumn, theirs), before)
       assert.equal(before.length, 1)
@@ -221,7 +223,7 @@ describe("as the customer role, another project's rows do not exist", () => {
     })
   }
 
-  /** Runs in a transaction of its own, for a project or for none, and tells how many rows it reached. */
+  /** Runs the statement in a transaction, with or without a project, and returns the number of rows. */
   async function countAs(
     project: number | undefined,
     statement: string,
@@ -251,7 +253,7 @@ describe("as the customer role, another project's rows do not exist", () => {
   }
 })
 
-describe('a connection that goes back to the pool', () => {
+describe('a connection returned to the pool', () => {
   const opened = openDatabase(database, { poolSize: 1 })
   const settingIn = async (db: Db) => {
     const setting = sql<{
@@ -261,10 +263,10 @@ describe('a connection that goes back to the pool', () => {
     return rows[0]?.project
   }
   const scoped = (projectId: number) => opened.asCustomer().forProject(projectId)
-  // A cast that production code does not write by mistake: the customer role without a project.
+  // The customer role without a project; only possible with a cast.
   const unscoped = opened.as('customer' as never)
 
-  test('carries no project over, after a commit, a failure or a rollback', async () => {
+  test('keeps no project after a commit, a failure or a rollback', async () => {
     assert.equal(await settingIn(scoped(7)), '7')
     assert.equal(await settingIn(unscoped), null)
     const failing = scoped(8).transaction(async () => {
@@ -297,7 +299,7 @@ async function insertSample(name: string, projectColumn: string, project: number
   const client = new pg.Client({ connectionString: grantedDatabase.superuserUrl })
   await client.connect()
   try {
-    // Foreign keys are not the subject.
+    // Disables foreign keys, which are not tested here.
     await client.query(`set session_replication_role = replica`)
     await client.query(
       await insertStatement(name, projectColumn),
@@ -308,7 +310,7 @@ async function insertSample(name: string, projectColumn: string, project: number
   }
 }
 
-/** An insert of every column that must be given, the project as $1. */
+/** An INSERT of all required columns, with the project as $1. */
 async function insertStatement(name: string, projectColumn: string): Promise<string> {
   const columns = await grantedDatabase.query<{ column: string; type: string }>(
     `select attname as column, coalesce(nullif(typbasetype, 0)::regtype::text, atttypid::regtype::text) as type
@@ -319,7 +321,7 @@ async function insertStatement(name: string, projectColumn: string): Promise<str
   )
   const values = columns.map(({ column, type }) => {
     if (column === projectColumn) return '$1::bigint'
-    const value = samples[name]?.[column] ?? madeUp[type]
+    const value = samples[name]?.[column] ?? defaultsByType[type]
     assert.ok(value, `${name}.${column}: no sample for ${type}`)
     return value
   })

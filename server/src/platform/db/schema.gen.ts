@@ -76,9 +76,11 @@ export interface ControlApiKeyStats {
 export interface ControlAudit {
   actor_digest: Buffer;
   actor_id: number;
+  actor_kind: string;
   after: Json | null;
   at: Timestamp;
   before: Json | null;
+  bulk_id: string | null;
   chain: number;
   hash: Buffer;
   id: Generated<number>;

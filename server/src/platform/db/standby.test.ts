@@ -22,14 +22,14 @@ async function asSuperuser(...statements: string[]): Promise<void> {
   await client.end()
 }
 
-/** It waits for a primary that never speaks, as one does whose primary is gone. */
+/** Restarts the server as a standby without a primary. */
 async function becomeStandby(): Promise<void> {
   await cluster.stop()
   await writeFile(path.join(directory, 'data/standby.signal'), '')
   await cluster.start()
 }
 
-test('a standby is nobody to talk to: 503, and no connection is kept that would outlive its promotion', async () => {
+test('a standby is reported as unavailable, and the pool recovers after its promotion', async () => {
   await asSuperuser(
     'create role postern_admin',
     'create role postern_app login noinherit in role postern_admin',
@@ -46,7 +46,7 @@ test('a standby is nobody to talk to: 503, and no connection is kept that would 
   await becomeStandby()
   const isOutage = (error: unknown): boolean =>
     error instanceof PosternError && error.code === 'unavailable' && error.retryAfterSeconds === 1
-  // More often than the pool has places: what is refused is not kept.
+  // More attempts than the pool size: rejected connections leave the pool.
   for (let time = 1; time <= 4; time++) {
     await assert.rejects(write(), isOutage)
     await assert.rejects(

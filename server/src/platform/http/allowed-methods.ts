@@ -3,21 +3,21 @@ import { PosternError } from '../errors.ts'
 import type { HttpServer } from './server.ts'
 
 /**
- * RFC 9110 §15.5.6: a known path answers every method that it does not support with 405 and lists the supported ones in
- * `Allow`. The routes belong to the plane, so its authentication runs first, and the refusal comes before the body is read.
+ * RFC 9110 §15.5.6: unsupported methods on a known path get 405 with the supported methods in `Allow`. The routes are
+ * registered in the plane, so its authentication runs first, and the response is sent before the body is read.
  */
 export interface SupportedRoute {
   method: string
   url: string
-  /** The configuration of the path's refusing route; of several routes with one path, that of the first counts. */
+  /** The configuration of the 405 route. If several routes share a path, the first one applies. */
   config?: FastifyContextConfig
-  /** False for a GET without HEAD. */
+  /** False if GET does not imply HEAD. */
   hasHead?: boolean
   onRequest?: (request: FastifyRequest) => Promise<unknown>
 }
 
 export function refuseOtherMethods(plane: HttpServer, routes: Iterable<SupportedRoute>): void {
-  // Two routes have the same path if they differ in the names of its parameters only.
+  // Paths are equal if they differ only in the names of their parameters.
   const byPath = Map.groupBy(routes, ({ url }) => url.replaceAll(/:\w+/g, ':'))
   for (const [first, ...others] of byPath.values()) {
     if (!first) continue

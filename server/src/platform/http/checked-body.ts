@@ -1,11 +1,11 @@
 import type { PosternError } from '../errors.ts'
 
-/** The checks of a parsed body, in their order. */
+/** The checks of a parsed body, in order. */
 export type BodyCheck = 'values' | 'text' | 'schema'
 
 /**
- * A body that was parsed and checked in a thread, and what was made of it there. It passes the checks of the server, but for
- * the one that refused it in the thread: so its refusals come in the same order as those of any other body.
+ * A body that a worker thread parsed and checked, with its converted content. In the server it fails the check that failed
+ * in the thread and passes all others, so errors are reported in the same order as for other bodies.
  */
 export class CheckedBody {
   readonly #content: unknown
@@ -16,17 +16,17 @@ export class CheckedBody {
     this.#fault = 'fault' in outcome ? outcome.fault : undefined
   }
 
-  /** Of a body that passed all of them. */
+  /** Undefined if a check failed. */
   get content(): unknown {
     return this.#content
   }
 
-  /** Throws what this check found. */
+  /** Throws this check's error, if any. */
   refuse(check: 'values' | 'text'): void {
     if (this.#fault?.check === check) throw this.#fault.error
   }
 
-  /** As a validator tells it. */
+  /** The return value of a Fastify validator. */
   get schemaOutcome(): true | { error: PosternError } {
     return this.#fault?.check === 'schema' ? { error: this.#fault.error } : true
   }

@@ -1,6 +1,6 @@
-/** How error messages name a place in a request: `name`, `plan.price`, `to[0]`. */
+/** Field paths in error messages: `name`, `plan.price`, `to[0]`. */
 
-// A message stays short whatever was sent.
+// Keeps error messages short.
 const maxNameLength = 100
 
 export function fieldPath(segments: readonly (string | number)[]): string {
@@ -14,7 +14,7 @@ export function fieldPath(segments: readonly (string | number)[]): string {
   return path.slice(0, maxNameLength)
 }
 
-/** RFC 6901 §4. */
+/** Splits a JSON pointer (RFC 6901 §4). */
 export const segmentsOf = (pointer: string): string[] =>
   pointer
     .split('/')

@@ -1,6 +1,6 @@
 /**
- * The kinds of mutations, the same on every plane. The kind decides the HTTP behaviour: method, status and whether
- * If-Match is honoured. Every mutation honours Idempotency-Key.
+ * The kinds of mutations, the same on every plane. The kind determines the HTTP behavior: method, status and whether
+ * If-Match is honored. Every mutation honors Idempotency-Key.
  *
  *   kind     method  success  If-Match
  *   create   POST    201      no
@@ -12,7 +12,7 @@
  */
 export type Kind = 'create' | 'edit' | 'rotate' | 'command' | 'enqueue' | 'delete'
 
-/** A resource that does not exist yet, or whose configuration stays as it is, has no version to compare. */
+/** Kinds without If-Match: the resource does not exist yet, or its configuration does not change. */
 export type Unversioned = 'create' | 'command' | 'enqueue'
 
 export const methodOfKind = {
@@ -36,5 +36,5 @@ export const successOfKind = {
 export const comparesVersions = (kind: Kind): boolean =>
   kind !== 'create' && kind !== 'command' && kind !== 'enqueue'
 
-/** What is acted upon in a mutation that compares `If-Match`. */
+/** The target of a mutation that honors If-Match. */
 export type Versioned<Target> = Target & { version: number }

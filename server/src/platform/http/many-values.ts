@@ -1,15 +1,18 @@
 import { PosternError } from '../errors.ts'
 
-/** Checking a body tells every fault and makes an object for each: a few megabytes of `{}` would take minutes. */
+/**
+ * Limits the number of values in a body. Validation creates an object per error, and a few megabytes of `{}` would take
+ * minutes.
+ */
 
-// A batch of 500 messages with 50 recipients each has 40,000.
+// A batch of 500 messages with 50 recipients each has 40,000 values.
 const maxValues = 50_000
 const maxElements = 1_000
 
 export const manyValues = (): PosternError =>
   new PosternError(
     'validation_failed',
-    `The body holds a list of more than ${maxElements}, or more than ${maxValues} values in all. Send several.`,
+    `The body has a list of more than ${maxElements} items or more than ${maxValues} values in total. Split the request.`,
   )
 
 export function hasManyValues(body: unknown): boolean {
@@ -25,12 +28,13 @@ export function hasManyValues(body: unknown): boolean {
 }
 
 const [quote, backslash, comma, bracket, brace] = Buffer.from('"\\,[{') as unknown as number[]
-// A value has at most one opening and one comma; beyond twice as many as are allowed, there are too many values for sure.
+// A value has at most one opening bracket and one comma, so more marks than this always mean too many values.
 const maxMarks = 2.5 * maxValues
 
 /**
- * Before parsing: so many values that parsing them could take all memory. 36 MiB of `{},` take 1 GiB, and a thread that is
- * out of memory inside of JSON.parse ends the whole process, whatever its limit. Whether it is JSON at all is not known yet.
+ * Checks before parsing whether the values could exhaust memory. Parsing 36 MiB of `{},` takes 1 GiB of memory, and a
+ * thread that runs out of memory in JSON.parse terminates the whole process, whatever its limit is. The input may be
+ * invalid JSON.
  */
 export function hasTooManyToParse(json: Uint8Array): boolean {
   let marks = 0

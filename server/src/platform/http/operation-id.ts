@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 
-/** What a request is for; undefined at an address where there is no operation. */
+/** Undefined if the path has no operation. */
 export const operationIdOf = ({ routeOptions }: FastifyRequest): string | undefined =>
   (routeOptions.schema as { operationId?: string } | undefined)?.operationId
 
-/** The same for who counts. `other`: a page, a file, or what one machine says to another. `none`: nothing is there. */
+/** For metrics. `other`: pages, files and machine-to-machine requests. `none`: unknown paths. */
 export const countedOperationOf = (request: FastifyRequest): string =>
   request.is404 ? 'none' : (operationIdOf(request) ?? 'other')

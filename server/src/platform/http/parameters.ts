@@ -4,17 +4,16 @@ import { PosternError } from '../errors.ts'
 import { validationMessage } from './validation-messages.ts'
 
 /**
- * Path and query: text that stands for a number or a truth value, in its one spelling.
+ * Decodes numbers and booleans in the path and the query.
  *
- * Fastify would coerce `1e3`, `+5` and `0x10`; here only what is written the way we write it becomes a
- * number, the rest stays text and fails its schema. Both are looked at before the body, so that a mistyped
- * `dry_run` is reported as such whatever the body holds.
+ * Fastify would coerce `1e3`, `+5` and `0x10`. Here only the canonical form becomes a number; any other text fails schema
+ * validation. Path and query are validated before the body, so a mistyped `dry_run` is reported even if the body is
+ * invalid.
  */
 export const Id = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
-/** Path parameters, by how deep the thing lies. */
-const ProjectId = { ...Id, description: 'The project.', examples: [1] }
-const ItemId = { ...Id, description: 'The thing itself.', examples: [1] }
+const ProjectId = { ...Id, description: 'The id of the project.', examples: [1] }
+const ItemId = { ...Id, description: 'The id of the resource.', examples: [1] }
 
 export const NoParams = Type.Object({}, { additionalProperties: false })
 export const ItemParams = Type.Object({ id: ItemId }, { additionalProperties: false })

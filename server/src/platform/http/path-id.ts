@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { PosternError } from '../errors.ts'
 
-/** An identifier in a path: a plain decimal from 0 to 2^53−1, in its one spelling. */
+/** An id in a path: an integer from 0 to 2^53−1 in canonical decimal notation. */
 export const PathId = Type.String({ pattern: '^(0|[1-9][0-9]{0,15})$' })
 
 export function pathId(text: string): number {

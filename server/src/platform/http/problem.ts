@@ -1,11 +1,15 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { type ErrorCode, errorCodes, PosternError } from '../errors.ts'
-import { metrics } from '../telemetry/metrics.ts'
+import { Counter } from '../telemetry/metrics.ts'
 import { validationMessage } from './validation-messages.ts'
 
+const problemCount = new Counter('postern_http_problems_total', 'Failed HTTP requests, by error code.', {
+  code: errorCodes,
+})
+
 /**
- * Every failure as a caller sees it: a status and a body of exactly two fields, `error` and `message`.
+ * Maps errors to responses: a status and a body with exactly two fields, `error` and `message`.
  */
 export const statusOf: Record<ErrorCode, number> = {
   invalid_json: 400,
@@ -50,9 +54,11 @@ export const Problem = Type.Object(
   {
     error: Type.Enum([...errorCodes], {
       type: 'string',
-      description: 'A stable code from a closed list, for programs.',
+      description: 'A stable, machine-readable code from a fixed list.',
     }),
-    message: Type.String({ description: 'A sentence for a person: what was wrong, and what to do.' }),
+    message: Type.String({
+      description: 'A human-readable sentence that explains the problem and how to fix it.',
+    }),
   },
   {
     title: 'Problem',
@@ -64,7 +70,7 @@ export const Problem = Type.Object(
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = asPosternError(error)
   const status = statusOf[problem.code]
-  metrics.httpProblems.add({ code: problem.code })
+  problemCount.add({ code: problem.code })
   if (status >= 500) request.log.error({ err: error }, 'request failed')
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (problem.retryAfterSeconds !== undefined) reply.header('retry-after', problem.retryAfterSeconds)
@@ -75,7 +81,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
 
 function asPosternError(error: unknown): PosternError {
   if (error instanceof PosternError) {
-    // The text of an internal error is for the log.
+    // The text of an internal error is only logged.
     return error.code === 'internal_error' ? internal(error) : error
   }
   if (error instanceof Error && 'code' in error) {
@@ -88,7 +94,7 @@ function asPosternError(error: unknown): PosternError {
 const internal = (cause: unknown): PosternError =>
   new PosternError(
     'internal_error',
-    'Something went wrong on our side. The request id of this answer finds it in the log.',
+    'An internal error occurred. The server log contains the details under the request id of this response.',
     { cause },
   )
 
@@ -99,8 +105,8 @@ function fromFastify(error: FastifyError): PosternError | undefined {
         ? new PosternError('validation_failed', validationMessage(error.validation ?? []))
         : new PosternError('invalid_parameter', validationMessage(error.validation ?? [], 'parameter'))
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new PosternError('invalid_json', 'The body is not as long as Content-Length says.')
-    // Node's word for a caller who hung up, or wrote nonsense, in the middle of a body. Nobody hears the answer.
+      return new PosternError('invalid_json', 'The body length does not match Content-Length.')
+    // Node reports this if the client disconnects or sends malformed data within the body. The client does not get the response.
     case 'ECONNRESET':
       return error.message === 'aborted'
         ? new PosternError('invalid_json', 'The body ended before it was complete.')
@@ -115,7 +121,7 @@ function fromFastify(error: FastifyError): PosternError | undefined {
       )
     case 'FST_ERR_MAX_PARAM_LENGTH':
     case 'FST_ERR_BAD_URL':
-      return new PosternError('invalid_parameter', 'The address of the request is not well formed.')
+      return new PosternError('invalid_parameter', 'The request URL is malformed.')
     default:
       return undefined
   }

@@ -4,8 +4,8 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { PosternError } from '../errors.ts'
 
 /**
- * A number of requests per key and minute. Counted in this process alone: a limit against accidents and floods, not
- * accounting, so that a request costs no round trip for it.
+ * Limits the requests per minute per key. Each process counts separately, which saves a round trip per request: the limit
+ * protects against accidents and floods and is not used for accounting.
  */
 export type RateLimit = (key: string | number) => Promise<RateLimitState>
 
@@ -15,7 +15,7 @@ export interface RateLimitState {
   resetSeconds: number
 }
 
-export function createRateLimit(perMinute: number, whose: string, what = 'requests from'): RateLimit {
+export function createRateLimit(perMinute: number, subject: string, what = 'requests from'): RateLimit {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
   return async (key) => {
     try {
@@ -26,7 +26,7 @@ export function createRateLimit(perMinute: number, whose: string, what = 'reques
       const retryAfterSeconds = secondsOf(refusal.msBeforeNext)
       throw new PosternError(
         'rate_limited',
-        `Too many ${what} ${whose}: at most ${perMinute} a minute. Wait ${retryAfterSeconds} seconds.`,
+        `Too many ${what} ${subject}: at most ${perMinute} per minute. Wait ${retryAfterSeconds} seconds.`,
         { retryAfterSeconds },
       )
     }
@@ -35,7 +35,7 @@ export function createRateLimit(perMinute: number, whose: string, what = 'reques
 
 const secondsOf = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
 
-/** `RateLimit-*` headers of a caller's limit: draft-ietf-httpapi-ratelimit-headers-07. */
+/** Sets the `RateLimit-*` headers of draft-ietf-httpapi-ratelimit-headers-07. */
 export function setRateLimitHeaders(
   reply: FastifyReply,
   { limit, remaining, resetSeconds }: RateLimitState,
@@ -45,7 +45,7 @@ export function setRateLimitHeaders(
   reply.header('ratelimit-reset', resetSeconds)
 }
 
-/** Whoever has one address of an IPv6 /64 has all of them. */
+/** IPv6 addresses are limited per /64, because a client usually controls the whole network. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
@@ -54,7 +54,7 @@ export function networkOf(address: string): string {
     : parsed.toString()
 }
 
-/** So many failures per key and minute; whoever has reached it is not even listened to. */
+/** Limits the failures per minute per key. Callers check the limit before they process a request. */
 export function createFailureLimit(perMinute: number) {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
   return {

@@ -7,12 +7,12 @@ import { refuseUnstorableText } from './storable.ts'
 import { validationMessage } from './validation-messages.ts'
 import { ifMatchOf } from './versions.ts'
 
-/** What is looked at before an operation's own schema, on every plane that takes bearers. */
+/** Checks that run before an operation's schema validation, on every plane with bearer authentication. */
 
-// An endpoint with all its events is below 8 KiB. What has cause to be larger says so itself.
+// An endpoint with all its events takes less than 8 KiB. Operations with larger bodies set their own limit.
 export const ordinaryBodyLimitBytes = 64 * 1024
 
-/** `preValidation` hooks: headers, then path and query, then what no text may hold. */
+/** `preValidation` hooks: headers, then path and query, then text that cannot be stored. */
 export const checks = [checkHeaders, decodeParameters, refuseUnstorableText]
 
 async function checkHeaders({ headers }: FastifyRequest): Promise<void> {
@@ -25,17 +25,17 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   if (typeof header === 'string' && /^[\x21-\x7e]{1,255}$/.test(header)) return header
   throw new PosternError(
     'invalid_parameter',
-    'Idempotency-Key must be 1 to 255 visible ASCII characters without spaces, given once.',
+    'Idempotency-Key must be sent only once and consist of 1 to 255 visible ASCII characters without spaces.',
   )
 }
 
-/** A `preValidation` hook, the first, for bodies that may be large. */
+/** The first `preValidation` hook of operations with large bodies. */
 export async function refuseManyValues({ body }: FastifyRequest): Promise<void> {
   if (body instanceof CheckedBody) body.refuse('values')
   else if (hasManyValues(body)) throw manyValues()
 }
 
-/** A DELETE or a rotation sent without any body lacks at most a field, not a JSON object. */
+/** Accepts a DELETE or a rotation without a body, unless the operation has fields. */
 export const requireBody =
   ({ body }: { body: object }) =>
   async (request: FastifyRequest): Promise<void> => {
@@ -46,7 +46,7 @@ export const requireBody =
     request.body = {}
   }
 
-/** A configuration that lacks fields is told apart from one that is wrong. */
+/** Distinguishes an incomplete configuration from an invalid one. */
 export const bodyFault =
   ({ isCompleteConfiguration }: { isCompleteConfiguration?: true }) =>
   (faults: FastifySchemaValidationError[]): Error => {
@@ -56,7 +56,7 @@ export const bodyFault =
     if (isCompleteConfiguration && missing.length > 0) {
       return new PosternError(
         'incomplete_configuration',
-        `This takes the complete configuration, and the body lacks ${missing.join(', ')}. Send every field; what does not apply is null.`,
+        `This operation requires the complete configuration; the body lacks ${missing.join(', ')}. Send every field, using null for values that do not apply.`,
       )
     }
     return new PosternError('validation_failed', validationMessage(faults))

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-/** What a mutation answers, ready to be sent and to be kept for a repetition. */
+/** The response to a mutation, also stored for repeated requests with the same idempotency key. */
 export interface HttpResponse {
   status: number
   /** JSON, or null for an empty body. */

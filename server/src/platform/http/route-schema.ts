@@ -3,18 +3,18 @@ import type { ErrorCode } from '../errors.ts'
 import { comparesVersions, type Kind } from './kinds.ts'
 import { Problem, statusOf } from './problem.ts'
 
-/** Parts of route schemas: what Fastify validates requests against and what the OpenAPI document shows. */
+/** Parts of route schemas, used for validation and for the OpenAPI document. */
 
 const IdempotencyKey = Type.String({
   minLength: 1,
   maxLength: 255,
   description:
-    'A value of your choice. Repeating the same request within 24 hours returns the first response and has no second effect.',
+    'A value of your choice. Repeating the same request within 24 hours returns the first response and has no further effect.',
 })
 
 const IfMatch = Type.String({
   description:
-    'The ETag of an earlier response: the request is refused with 412 if the resource has changed since.',
+    'The `ETag` from an earlier response. If the resource has changed since, the request is rejected with 412.',
 })
 
 /** The request headers of a mutation. */
@@ -24,25 +24,29 @@ export const mutationHeaders = (kind: Kind) =>
     ...(comparesVersions(kind) ? { 'if-match': Type.Optional(IfMatch) } : {}),
   })
 
-const Location = { type: 'string', description: 'Where the resource is.' }
+const Location = { type: 'string', description: 'The path of the resource.' }
 export const ETag = { ETag: { type: 'string', description: "The resource's version, for If-Match." } }
 
 const Replayed = {
   'Idempotent-Replayed': {
     type: 'string',
-    description: '`true` if this is the stored response of an earlier request.',
+    description: '`true` if this is the stored response to an earlier request.',
   },
 }
 const RetryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }
 
-/** The response headers of a success. */
+/** The response headers on success. */
 export const successHeaders = (kind: Kind, hasVersion = true): object => ({
   ...(kind === 'create' || kind === 'rotate' ? { Location } : {}),
   ...(hasVersion ? ETag : {}),
   ...Replayed,
 })
 
-export const deleted = { description: 'Deleted; the body is empty.', type: 'null', headers: Replayed }
+export const deleted = {
+  description: 'The resource is deleted. The response has no body.',
+  type: 'null',
+  headers: Replayed,
+}
 
 export const answered = (
   description: string,
@@ -53,7 +57,7 @@ export const answered = (
   content: { [contentType]: { schema } },
 })
 
-/** The error statuses of every mutation of a kind. */
+/** The error statuses that apply to every mutation of a kind. */
 export const mutationProblems = (kind: Kind): number[] => [
   400,
   401,
@@ -68,14 +72,14 @@ export const mutationProblems = (kind: Kind): number[] => [
 
 export type Codes = Partial<Record<number, readonly ErrorCode[]>>
 
-/** What decides the error codes of an operation. */
+/** The properties of an operation that determine its error codes. */
 interface Refusing {
   refusals?: readonly ErrorCode[]
   revealsSecret?: true
   isCompleteConfiguration?: true
 }
 
-/** 409 and 422 of a mutation: by its own rules, and by the HTTP behaviour of its kind. */
+/** A mutation's error codes for 409 and 422: its own, and those of its kind. */
 export function ruleCodes({ refusals = [], revealsSecret, isCompleteConfiguration }: Refusing): {
   409: ErrorCode[]
   422: ErrorCode[]
@@ -106,7 +110,7 @@ const commonMeanings = {
   500: 'Internal error; look up X-Request-Id in the log',
 }
 
-/** The error responses of an operation; each plane says what 401 and 403 mean. */
+/** The error responses of an operation. Each plane describes its 401 and 403. */
 export function problems(
   statuses: readonly number[],
   codes: Codes,

@@ -49,7 +49,7 @@ async function assertProblem(response: Response, status: number, error: string):
 }
 
 describe('a request', () => {
-  test('is refused for a value of another type, an unknown field or a missing one, each named', async () => {
+  test('with a wrong type, an unknown field or a missing field gets an error that names the field', async () => {
     assert.equal((await post('{"count":1}')).status, 200)
     for (const wrong of [
       '{"count":"1"}',
@@ -70,10 +70,10 @@ describe('a request', () => {
     assert.match(await assertProblem(await post('{}'), 422, 'validation_failed'), /count/)
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field${n}`, n]))
     const answer = await assertProblem(await post(JSON.stringify(many)), 422, 'validation_failed')
-    assert.ok(answer.length < 2_000, 'an answer stays small, whatever was sent')
+    assert.ok(answer.length < 2_000, 'the response stays small, whatever was sent')
   })
 
-  test('with a body that is not JSON, not declared as JSON, empty or too large is refused', async () => {
+  test('with a body that is not JSON, not declared as JSON, empty or too large is rejected', async () => {
     await assertProblem(await post('{count:1}'), 400, 'invalid_json')
     await assertProblem(await post(''), 400, 'invalid_json')
     await assertProblem(await post('{"__proto__":{"x":1},"count":1}'), 400, 'invalid_json')
@@ -86,7 +86,7 @@ describe('a request', () => {
     await assertProblem(await post(`{"count":${'1'.repeat(1024 * 1024)}}`), 413, 'body_too_large')
   })
 
-  test('with a wrong path parameter is refused as a parameter', async () => {
+  test('with an invalid path parameter gets invalid_parameter', async () => {
     await assertProblem(await fetch(`${url}/things/1e3`), 400, 'invalid_parameter')
     await assertProblem(await fetch(`${url}/things/${'1'.repeat(300)}x`), 400, 'invalid_parameter')
     const malformed = await fetch(`${url}/things/%zz`)
@@ -94,33 +94,33 @@ describe('a request', () => {
     await assertProblem(malformed, 400, 'invalid_parameter')
   })
 
-  test('for an unknown address is told so in the same shape', async () => {
+  test('for an unknown path gets a problem', async () => {
     await assertProblem(await fetch(`${url}/nowhere`), 404, 'not_found')
   })
 
-  test('that is not HTTP gets the same two fields', async () => {
+  test('that is not HTTP gets a problem', async () => {
     const answer = await raw('NOT HTTP AT ALL\r\n\r\n')
     assert.match(answer, /^HTTP\/1\.1 400 /)
     assert.deepEqual(Object.keys(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')), ['error', 'message'])
     assert.match(
       await raw(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
-      /headers of the request are too large/,
+      /request headers are too large/,
     )
   })
 
-  test('that does not say whom it means gets the same two fields', async () => {
+  test('without a Host header gets a problem', async () => {
     const answer = await raw('GET /things/1 HTTP/1.1\r\nconnection: close\r\n\r\n')
     assert.match(answer, /^HTTP\/1\.1 400 /)
     assert.match(answer, /x-request-id: /)
     assert.match(answer, /"error":"invalid_parameter","message":"The request has no Host header\."/)
   })
 
-  test('that expects what nobody knows is answered all the same', async () => {
+  test('with an unknown Expect header is served', async () => {
     const answer = await raw('GET /things/1 HTTP/1.1\r\nhost: x\r\nexpect: cake\r\nconnection: close\r\n\r\n')
     assert.match(answer, /^HTTP\/1\.1 200 /)
   })
 
-  test('whose sender hangs up in the middle of the body is no fault of ours', async () => {
+  test('whose client disconnects while sending the body is not logged as an error', async () => {
     const before = logLines.length
     const fields = [
       'host: x',
@@ -130,7 +130,7 @@ describe('a request', () => {
     ]
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     socket.write(`POST /things HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`)
-    // The server has begun with the request once it asks for the body.
+    // The server has started the request once it sends 100 Continue.
     await once(socket, 'data')
     socket.write('{"count":', () => socket.destroy())
     await eventually('the request is logged', () => logLines.length > before)
@@ -139,7 +139,7 @@ describe('a request', () => {
     assert.deepEqual([...new Set(levels)], ['info'])
   })
 
-  test('has an id of our making, in the answer and in the log, whatever the caller sends', async () => {
+  test('has a generated id in the response and in the log, regardless of the id that the caller sends', async () => {
     const response = await fetch(`${url}/things/1?q=canary-query`, { headers: { 'x-request-id': 'forged' } })
     const id = response.headers.get('x-request-id') ?? ''
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/, 'a UUIDv7')
@@ -147,10 +147,10 @@ describe('a request', () => {
     assert.equal(line.route, '/things/:id')
     assert.equal(line.status, 200)
     assert.ok(!logLines.join('').includes('forged'))
-    assert.ok(!logLines.join('').includes('canary-query'), 'addresses stay out of the log')
+    assert.ok(!logLines.join('').includes('canary-query'), 'URLs stay out of the log')
   })
 
-  test("behind a trusted proxy has the client's address, and a client cannot make one up", async () => {
+  test("behind a trusted proxy has the client's address, which the client cannot forge", async () => {
     const forwarded = await fetch(`${url}/address`, {
       headers: { 'x-forwarded-for': '203.0.113.9, 198.51.100.7' },
     })
@@ -158,8 +158,8 @@ describe('a request', () => {
   })
 })
 
-describe('a failure', () => {
-  test('of ours tells nothing of its cause, and logs it', async () => {
+describe('an error', () => {
+  test('in the server is logged without disclosing its cause to the client', async () => {
     const message = await assertProblem(await fetch(`${url}/bug`), 500, 'internal_error')
     assert.ok(!message.includes('canary'))
     assert.ok(
@@ -168,19 +168,19 @@ describe('a failure', () => {
     assert.ok(logLines.join('').includes('secret internals'))
   })
 
-  test('that passes says when to come back', async () => {
+  test('that is temporary has a Retry-After header', async () => {
     const response = await fetch(`${url}/busy`)
     assert.equal(response.headers.get('retry-after'), '7')
     await assertProblem(response, 503, 'unavailable')
   })
 
-  test('has a code from a closed list with one status each', () => {
+  test('has a code from a closed list, with one status per code', () => {
     assert.deepEqual(Object.keys(statusOf), [...errorCodes])
     assert.equal(new Set(errorCodes).size, errorCodes.length)
   })
 })
 
-test('every answer carries headers that keep a browser from using it as anything but data', async () => {
+test('every response has headers that stop browsers from interpreting it as anything but data', async () => {
   for (const path of ['/things/1', '/nowhere', '/bug']) {
     const { headers } = await fetch(url + path)
     assert.equal(headers.get('x-content-type-options'), 'nosniff')
@@ -190,7 +190,7 @@ test('every answer carries headers that keep a browser from using it as anything
   }
 })
 
-test('what looks like a secret in a log call is blotted out, however deep', () => {
+test('fields with the name of a secret are redacted in log lines, even when nested', () => {
   const before = logLines.length
   const canary = 'canary-secret'
   log.info({

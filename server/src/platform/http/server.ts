@@ -14,12 +14,32 @@ import Fastify, {
 } from 'fastify'
 import { PosternError } from '../errors.ts'
 import { type Logger, unredacted } from '../telemetry/log.ts'
-import { metrics, statusClass } from '../telemetry/metrics.ts'
+import { Counter, DurationHistogram } from '../telemetry/metrics.ts'
 import { beginTrace, readTraceparent, type Span, SpanKind } from '../telemetry/tracing.ts'
 import { countedOperationOf } from './operation-id.ts'
 import { sendProblem } from './problem.ts'
 import { parseStrictJson, requireIdentityEncoding, requireUtf8 } from './strict-json.ts'
 import { ajvOptions, buildValidator } from './validators.ts'
+
+/** An open list: the operation ids in the route tables. */
+const operations: readonly string[] = []
+const requestCount = new Counter(
+  'postern_http_requests_total',
+  'HTTP requests, by operation and status class.',
+  {
+    operation: operations,
+    status: ['1xx', '2xx', '3xx', '4xx', '5xx'],
+  },
+)
+const requestSeconds = new DurationHistogram(
+  'postern_http_request_duration_seconds',
+  'Time from the first byte of a request to the last byte of its response.',
+  { operation: operations },
+  [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+)
+
+const statusClass = (status: number): '1xx' | '2xx' | '3xx' | '4xx' | '5xx' =>
+  (['1xx', '2xx', '3xx', '4xx'] as const)[Math.floor(status / 100) - 1] ?? '5xx'
 
 export type HttpServer = FastifyInstance<
   RawServerDefault,
@@ -36,17 +56,18 @@ export interface HttpServerOptions {
 }
 
 const bodyLimitBytes = 1024 * 1024
-// A client that takes longer than this to send a request is not one.
+// Clients must send the complete request within this time.
 const requestTimeoutMs = 30_000
-// How often Node looks whether that is so; its own choice is every 30 seconds.
+// How often Node checks the timeout; its default is 30 seconds.
 const timeoutCheckMs = 5_000
-// A client that neither sends nor reads for so long is gone. The longest silence of ours is a verification of the audit.
+// Idle connections are closed after this time. Verifying the audit log takes the longest without sending
+// output.
 const silenceTimeoutMs = 300_000
 
 /**
- * A Fastify with the rules that hold for every request of every plane: strict JSON, one shape of failure, a
- * request id of our own making (never the caller's: it goes into the audit), and headers that keep a
- * browser from doing anything with an answer but reading it.
+ * A Fastify instance with the rules for every request on every plane: strict JSON, one format for errors, a generated
+ * request id (never the caller's, because the audit log records it), and headers that stop browsers from interpreting a
+ * response as anything but data.
  */
 export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOptions): HttpServer {
   const setHeaders = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -66,12 +87,12 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
     connectionTimeout: silenceTimeoutMs,
-    // Node's own refusal of a request without Host has no body; ours is below.
+    // Node's response to a request without Host has no body; requireHost sends a problem instead.
     http: { connectionsCheckingInterval: timeoutCheckMs, requireHostHeader: false },
     forceCloseConnections: 'idle',
-    // Fastify's own answer has another shape; what arrives on an open connection is still served.
+    // Fastify's 503 has another format. Requests on open connections are still served.
     return503OnClosing: false,
-    // Longer than any address: a parameter that is too long is for its schema to refuse, behind the door.
+    // Longer than any URL, so that an overlong parameter is rejected by its schema, after authentication.
     routerOptions: { maxParamLength: 16_384 },
     ajv: { customOptions: ajvOptions },
     schemaController: { compilersFactory: { buildValidator } },
@@ -86,10 +107,10 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, parseJsonBody)
 
-  // An answer is what its view made it. Fastify's serialiser would turn null into 0 or drop a field in silence.
+  // Fastify's serializer would silently turn null into 0 or drop fields.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
 
-  // RFC 9110 §10.1.1: an expectation that is not known may be passed over. Node would answer 417, without a body.
+  // RFC 9110 §10.1.1: a server can ignore an unknown expectation. Node would send 417 without a body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.decorateRequest('projectId', null)
@@ -105,12 +126,12 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     setHeaders(request, reply)
     requireHost(request)
   })
-  // The route, not the address: what a caller put in the path or query stays out of the log.
+  // Logs the route, not the URL, because path and query contain the caller's data.
   const requests = unredacted(log)
   app.addHook('onResponse', async (request, reply) => {
     const operation = countedOperationOf(request)
-    metrics.httpRequests.add({ operation, status: statusClass(reply.statusCode) })
-    metrics.httpSeconds.observe({ operation }, reply.elapsedTime)
+    requestCount.add({ operation, status: statusClass(reply.statusCode) })
+    requestSeconds.observe({ operation }, reply.elapsedTime)
     request.span?.setAttributes({
       'http.response.status_code': reply.statusCode,
       'postern.project_id': projectOf(request) ?? 0,
@@ -133,20 +154,20 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
   })
   app.setErrorHandler(sendProblem)
   app.setNotFoundHandler((request, reply) => {
-    sendProblem(new PosternError('not_found', 'There is nothing at this address.'), request, reply)
+    sendProblem(new PosternError('not_found', 'There is nothing at this URL.'), request, reply)
   })
   return app
 }
 
-/** In the path, once that was found well formed; or that of whoever calls. */
+/** The project id in the path after validation, or else the caller's project. */
 function projectOf({ params, projectId }: FastifyRequest): number | null {
   const { project_id } = (params ?? {}) as { project_id?: unknown }
   return typeof project_id === 'number' ? project_id : projectId
 }
 
 /**
- * The router would answer a broken escape itself, before any plane's door. As text it goes where the address leads,
- * and is refused there: no parameter has a percent sign in it.
+ * The router would reject a broken escape before the plane's authentication. Escaped as text, it reaches the route and
+ * fails validation there, because no parameter allows a percent sign.
  */
 function withoutBrokenEscapes(url: string): string {
   if (!url.includes('%')) return url
@@ -161,13 +182,13 @@ function withoutBrokenEscapes(url: string): string {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose project it is about, where the caller tells and not the path. */
+    /** The caller's project, if the path contains none. */
     projectId: number | null
-    /** Undefined where it is not recorded. */
+    /** Undefined if the request is not traced. */
     span: Span | undefined
   }
   interface FastifyContextConfig {
-    /** Content-Type says JSON and nothing follows: no body, instead of a broken one. */
+    /** Treats an empty body with the content type JSON as no body instead of invalid JSON. */
     allowsEmptyBody?: boolean
   }
 }
@@ -185,14 +206,14 @@ export const parseJsonBody: FastifyBodyParser<Buffer, RawServerDefault> = (reque
   return done(null, parsed)
 }
 
-/** RFC 9112 §3.2: whoever speaks HTTP/1.1 says whom they mean. */
+/** RFC 9112 §3.2: an HTTP/1.1 request must have a Host header. */
 function requireHost({ raw }: FastifyRequest): void {
   if (raw.headers.host === undefined && raw.httpVersion === '1.1') {
     throw new PosternError('invalid_parameter', 'The request has no Host header.')
   }
 }
 
-/** What is not even HTTP gets the same two fields, written by hand: there is no request to reply to. */
+/** Writes the problem by hand, because malformed HTTP creates no request object. */
 function answerMalformedRequest(error: Error & { code?: string }, socket: Socket, log: Logger): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -207,7 +228,7 @@ function answerMalformedRequest(error: Error & { code?: string }, socket: Socket
     error: 'invalid_parameter',
     message:
       error.code === 'HPE_HEADER_OVERFLOW'
-        ? 'The headers of the request are too large.'
+        ? 'The request headers are too large.'
         : 'The request is not well-formed HTTP.',
   })
   const headers = [

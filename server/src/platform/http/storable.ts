@@ -4,8 +4,8 @@ import { CheckedBody } from './checked-body.ts'
 import { fieldPath } from './field-path.ts'
 
 /**
- * A `preValidation` hook that refuses text which the database cannot store as it was sent. PostgreSQL stores no NUL,
- * and a lone surrogate would be stored as another character than the caller's.
+ * A `preValidation` hook that rejects text that PostgreSQL cannot store unchanged: NUL is not allowed, and a lone surrogate
+ * would become a replacement character.
  */
 export async function refuseUnstorableText(request: FastifyRequest): Promise<void> {
   if (request.body instanceof CheckedBody) request.body.refuse('text')
@@ -18,7 +18,7 @@ export function requireStorableText(root: unknown, code: ErrorCode = 'validation
   if (error) throw error
 }
 
-/** Undefined: all text can be stored. */
+/** Undefined if all text can be stored. */
 export function unstorableText(
   root: unknown,
   code: ErrorCode = 'validation_failed',
@@ -27,11 +27,11 @@ export function unstorableText(
   const { segments, text } = findUnstorableText(root)
   const rule = text.includes('\0')
     ? 'must not contain control characters'
-    : 'must not contain half of a surrogate pair'
+    : 'must not contain an unpaired surrogate'
   return new PosternError(code, `${segments ? `"${fieldPath(segments)}"` : 'The name of a field'} ${rule}.`)
 }
 
-/** Without recursion: the sender chooses how deep a body is nested. */
+/** Iterative, because the sender controls the depth of the body. */
 function hasUnstorableText(root: unknown): boolean {
   const waiting = [root]
   while (waiting.length > 0) {
@@ -54,7 +54,7 @@ interface Node {
   parent: Node | undefined
 }
 
-/** The first such text in the order of the body, only after one was found: the paths cost memory. */
+/** The first unstorable text in document order. A separate pass, because tracking paths costs memory. */
 function findUnstorableText(root: unknown): { segments: (string | number)[] | undefined; text: string } {
   const waiting: Node[] = [{ value: root, key: '', parent: undefined }]
   for (let node = waiting.pop(); node; node = waiting.pop()) {
@@ -69,7 +69,7 @@ function findUnstorableText(root: unknown): { segments: (string | number)[] | un
       : Object.entries(value)
     for (const [key, item] of inner.reverse()) waiting.push({ value: item, key, parent })
   }
-  throw new Error('the text that was found is gone')
+  throw new Error('the unstorable text was not found again')
 }
 
 function segmentsOf(node: Node): (string | number)[] {

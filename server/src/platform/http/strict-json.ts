@@ -1,7 +1,7 @@
 import { parse } from 'secure-json-parse'
 import { PosternError } from '../errors.ts'
 
-/** RFC 8259 §8.1: JSON is UTF-8. Other bytes would be replaced in silence, and stored so. */
+/** RFC 8259 §8.1: JSON is UTF-8. Other bytes would be silently replaced. */
 export function requireUtf8(contentType: string | undefined): void {
   const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? '')?.[1]
   if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
@@ -9,7 +9,7 @@ export function requireUtf8(contentType: string | undefined): void {
   }
 }
 
-/** RFC 9110 §8.4: a body in another coding is not the JSON that its type declares. */
+/** RFC 9110 §8.4: an encoded body is not the JSON that its type declares. */
 export function requireIdentityEncoding(contentEncoding: string | undefined): void {
   const codings = (contentEncoding ?? '').split(',').map((coding) => coding.trim().toLowerCase())
   if (codings.some((coding) => coding !== '' && coding !== 'identity')) {
@@ -27,7 +27,7 @@ export function parseStrictJson(body: Uint8Array): unknown {
   } catch {
     throw new PosternError(
       'invalid_json',
-      'The body is not valid JSON, or a member of it is named __proto__ or constructor.',
+      'The body is not valid JSON, or it has a member named __proto__ or constructor.',
     )
   }
 }

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Long enough for an answer to arrive anywhere; nginx waits as long. */
+/** Enough for the response to arrive; the same as nginx's lingering_timeout. */
 const lingerMs = 5_000
 
 /**
- * For a request that is answered although its body is not read: the connection ends after the answer.
+ * Closes the connection after a response that is sent before the body is read.
  *
- * Node would close it at once, with bytes of the body unread. Then the kernel resets the connection, and the answer may be
- * lost on its way (RFC 9112 §9.6). So we only say that nothing follows, and drop what still arrives until the client closes
- * or the time is up.
+ * Node would close the socket immediately. With unread data, the kernel then resets the connection, and the client may
+ * lose the response (RFC 9112 §9.6). Instead, only the sending side is closed, and incoming data is discarded until the
+ * client closes the connection or the timeout expires.
  */
 export function leaveBodyUnread({ raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
   reply.header('connection', 'close')

@@ -22,7 +22,7 @@ const Body = Type.Object(
 )
 app.post('/', { schema: { body: Body } }, async () => ({}))
 
-const complaint = async (payload: string | Buffer | object, type = 'application/json') => {
+const responseTo = async (payload: string | Buffer | object, type = 'application/json') => {
   const answer = await app.inject({
     method: 'POST',
     url: '/',
@@ -32,35 +32,35 @@ const complaint = async (payload: string | Buffer | object, type = 'application/
   return `${answer.statusCode} ${answer.json().message}`
 }
 
-test('the message names the field and what it must be', async () => {
-  assert.equal(await complaint({}), '422 "name" is missing.')
-  assert.equal(await complaint({ name: 1 }), '422 "name" must be a string.')
-  assert.equal(await complaint({ name: 'x', plan: 'a' }), '422 "plan" must be an integer or null.')
-  assert.equal(await complaint({ name: 'x', level: 'mid' }), '422 "level" must be one of low, high or null.')
-  assert.equal(await complaint({ name: 'x', nmae: 1 }), '422 "nmae" is not a field of this request.')
+test('the message names the field and its requirement', async () => {
+  assert.equal(await responseTo({}), '422 "name" is missing.')
+  assert.equal(await responseTo({ name: 1 }), '422 "name" must be a string.')
+  assert.equal(await responseTo({ name: 'x', plan: 'a' }), '422 "plan" must be an integer or null.')
+  assert.equal(await responseTo({ name: 'x', level: 'mid' }), '422 "level" must be one of low, high or null.')
+  assert.equal(await responseTo({ name: 'x', nmae: 1 }), '422 "nmae" is not a field of this request.')
   assert.equal(
-    await complaint({ name: 'x', inner: { size: 1, z: 2 } }),
+    await responseTo({ name: 'x', inner: { size: 1, z: 2 } }),
     '422 "inner.z" is not a field of this request.',
   )
-  assert.equal(await complaint({ name: 'too long' }), '422 "name" must have at most 5 characters.')
-  assert.equal(await complaint([]), '422 The body must be an object.')
+  assert.equal(await responseTo({ name: 'too long' }), '422 "name" must have at most 5 characters.')
+  assert.equal(await responseTo([]), '422 The body must be an object.')
   assert.equal(
-    await complaint({ name: 'x', note: '' }),
+    await responseTo({ name: 'x', note: '' }),
     '422 "note" must have at least 1 character, or be null.',
   )
-  assert.equal(await complaint({ name: 'x', id: '7' }), '422 "id" must be a UUID.')
-  assert.equal(await complaint({ name: 'x', tags: ['a', 'b', 'a'] }), '422 "tags" must not repeat "a".')
-  assert.equal(await complaint({ name: 'x', tags: ['c'] }), '422 "tags[0]" must be one of a, b.')
-  assert.equal(await complaint({ name: 'x', limit: 101 }), '422 "limit" must be at most 100.')
-  assert.equal(await complaint({ name: 'x', limit: 0 }), '422 "limit" must be at least 1.')
+  assert.equal(await responseTo({ name: 'x', id: '7' }), '422 "id" must be a UUID.')
+  assert.equal(await responseTo({ name: 'x', tags: ['a', 'b', 'a'] }), '422 "tags" must not repeat "a".')
+  assert.equal(await responseTo({ name: 'x', tags: ['c'] }), '422 "tags[0]" must be one of a, b.')
+  assert.equal(await responseTo({ name: 'x', limit: 101 }), '422 "limit" must be at most 100.')
+  assert.equal(await responseTo({ name: 'x', limit: 0 }), '422 "limit" must be at least 1.')
 })
 
-test('an answer stays short, whatever was sent', async () => {
+test('the message stays short, regardless of the input', async () => {
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`${'x'.repeat(300)}${n}`, n]))
-  assert.ok((await complaint({ name: 'x', ...many })).length < 2_000)
+  assert.ok((await responseTo({ name: 'x', ...many })).length < 2_000)
 })
 
-test('a body in a content coding is refused', async () => {
+test('a body with a content coding is rejected', async () => {
   const sendEncoded = (encoding: string) =>
     app.inject({
       method: 'POST',
@@ -75,9 +75,9 @@ test('a body in a content coding is refused', async () => {
   assert.equal((await sendEncoded('Identity')).statusCode, 200)
 })
 
-test('text that is not UTF-8 is refused, not replaced', async () => {
+test('text that is not UTF-8 is rejected, not replaced', async () => {
   const broken = Buffer.concat([Buffer.from('{"name":"a'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
-  assert.match(await complaint(broken), /^400 The body is not UTF-8/)
-  assert.match(await complaint('{"name":"x"}', 'application/json; charset=iso-8859-1'), /^415 .*UTF-8/)
-  assert.equal(await complaint('{"name":"x"}', 'application/json; charset=UTF-8'), '200 undefined')
+  assert.match(await responseTo(broken), /^400 The body is not UTF-8/)
+  assert.match(await responseTo('{"name":"x"}', 'application/json; charset=iso-8859-1'), /^415 .*UTF-8/)
+  assert.equal(await responseTo('{"name":"x"}', 'application/json; charset=UTF-8'), '200 undefined')
 })

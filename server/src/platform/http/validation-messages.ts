@@ -1,13 +1,13 @@
 import type { FastifySchemaValidationError } from 'fastify'
 import { fieldPath, segmentsOf } from './field-path.ts'
 
-/** Validation errors of a schema as one sentence: each field once, with what it must be. */
+/** Formats schema validation errors as one sentence that lists each field once, with its requirement. */
 
-// An answer is short enough to read, whatever was sent.
+// Keeps the message readable, regardless of the input.
 const maxErrors = 10
 const maxValueLength = 100
 
-/** `data`: the value that was refused (`verbose` in validators.ts). */
+/** `data`: the invalid value (`verbose` in validators.ts). */
 type ValidationError = FastifySchemaValidationError & { data?: unknown }
 
 export function validationMessage(
@@ -19,7 +19,7 @@ export function validationMessage(
     const { name, text } = describe(error, noun)
     const known = byField.get(name)
     if (!known) byField.set(name, [text])
-    // The branches of a union are one error with several remedies.
+    // The branches of a union are one error with several alternatives.
     else if (known.length < maxErrors && !known.includes(text)) known.push(text)
   }
   const sentences = [...byField].slice(0, maxErrors).map(([name, texts]) => `${name} ${joined(texts)}`)

@@ -2,10 +2,10 @@ import { AjvCompiler as ajvCompiler } from '@fastify/ajv-compiler'
 import type { FastifySchemaCompiler } from 'fastify'
 import { CheckedBody } from './checked-body.ts'
 
-/** The validators of requests, in the server and in threads. */
+/** Request validators, used by the server and by worker threads. */
 
-// Fastify would coerce "1" to 1 and silently drop unknown fields; here both are errors of the caller.
-// `verbose`: an error carries the value, which messages name.
+// By default Fastify coerces "1" to 1 and silently drops unknown fields; here both are errors. `verbose` adds the invalid
+// value to the error, for use in its message.
 export const ajvOptions = {
   coerceTypes: false,
   removeAdditional: false,
@@ -16,18 +16,18 @@ export const ajvOptions = {
 
 type Validator = ReturnType<FastifySchemaCompiler<unknown>>
 
-const buildAtOnce = ajvCompiler()
+const buildEagerly = ajvCompiler()
 
 /**
- * Fastify's own validators, each compiled at the first request that needs it: compiling all of them would take half of
- * a process's start time. Tests check that every schema compiles.
+ * Fastify's validators, compiled on first use: compiling all of them would take half of a process's startup time. Tests
+ * check that every schema compiles.
  */
-export const buildValidator: typeof buildAtOnce = (schemas, options) => {
-  const build = buildAtOnce(schemas, options)
-  return (route) => compiledAtFirst(() => build(route)) as ReturnType<typeof build>
+export const buildValidator: typeof buildEagerly = (schemas, options) => {
+  const build = buildEagerly(schemas, options)
+  return (route) => compiledOnFirstUse(() => build(route)) as ReturnType<typeof build>
 }
 
-function compiledAtFirst(compile: () => Validator): Validator {
+function compiledOnFirstUse(compile: () => Validator): Validator {
   let compiled: Validator | undefined
   const validate: Validator = (data) => {
     if (data instanceof CheckedBody) return data.schemaOutcome

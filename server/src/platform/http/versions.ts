@@ -1,9 +1,9 @@
 import { PosternError } from '../errors.ts'
 
-/** Versions as HTTP has them: `ETag` out, `If-Match` in. */
+/** Resource versions in HTTP: `ETag` in responses, `If-Match` in requests. */
 export const etagOf = (version: number): string => `"${version}"`
 
-/** RFC 9110 §13.1.1: any version, or one of these. */
+/** RFC 9110 §13.1.1: `*` or a list of versions. */
 export type IfMatch = '*' | readonly string[]
 
 export function ifMatchOf(header: string | undefined): IfMatch | undefined {
@@ -16,7 +16,7 @@ export function ifMatchOf(header: string | undefined): IfMatch | undefined {
   if (tags.length === 0 || tags.includes(undefined)) {
     throw new PosternError(
       'invalid_parameter',
-      'If-Match must be the ETag of an earlier answer, in its quotation marks, or *.',
+      'If-Match must be * or the ETag from an earlier response, including its quotation marks.',
     )
   }
   return tags as string[]
@@ -26,6 +26,6 @@ export function requireVersion(ifMatch: IfMatch | undefined, { version }: { vers
   if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(String(version))) return
   throw new PosternError(
     'stale_resource',
-    `This was changed in the meantime: its version is now ${version}. Read it again and retry.`,
+    `The resource has changed: its current version is ${version}. Read it again and retry.`,
   )
 }

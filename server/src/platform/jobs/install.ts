@@ -4,8 +4,7 @@ import { roleName } from '../db/roles.ts'
 import { customerQueues, jobsSchema, queues } from './queues.ts'
 
 /**
- * pg-boss's own tables, made and brought up to date by itself, as the owner; then our queues and who may use them.
- * Changes nothing when there is nothing to change.
+ * Creates or upgrades the pg-boss schema as the owner, then the queues and their privileges. Idempotent.
  */
 export async function installJobs(client: pg.Client): Promise<void> {
   const boss = new PgBoss({
@@ -14,14 +13,14 @@ export async function installJobs(client: pg.Client): Promise<void> {
     supervise: false,
     schedule: false,
   })
-  // One that nobody hears would end the process; what fails below is thrown.
+  // Without a listener, an error event would terminate the process. Failed calls still throw.
   boss.on('error', () => {})
   await boss.start()
   try {
     for (const [name, options] of Object.entries(queues)) {
       await boss.createQueue(name, options)
-      const present = { ...(await boss.getQueue(name)) } as Record<string, unknown>
-      const isStale = Object.entries(options).some(([option, value]) => present[option] !== value)
+      const current = { ...(await boss.getQueue(name)) } as Record<string, unknown>
+      const isStale = Object.entries(options).some(([option, value]) => current[option] !== value)
       if (isStale) await boss.updateQueue(name, options)
     }
   } finally {
@@ -30,7 +29,7 @@ export async function installJobs(client: pg.Client): Promise<void> {
   const [admin, customer] = [roleName('admin'), roleName('customer')]
   await client.query(`grant usage on schema ${jobsSchema} to ${admin}, ${customer}`)
   await client.query(`grant select, insert, update, delete on all tables in schema ${jobsSchema} to ${admin}`)
-  // Customers ask for work, and see none of anybody's.
+  // Customers can send jobs but not read them.
   await client.query(`grant select on ${jobsSchema}.queue to ${customer}`)
   const { rows } = await client.query<{ table_name: string }>(
     `select distinct table_name from ${jobsSchema}.queue`,
@@ -42,14 +41,14 @@ export async function installJobs(client: pg.Client): Promise<void> {
   }
 }
 
-/** What a customer's transaction may ask for. Replaced at each installation, so that the policies can stay as they are. */
+/** Which jobs a customer's transaction can send. Replaced by each migration, so the policies never change. */
 const maySend = `
   create or replace function ${jobsSchema}.customer_may_send(name text, data jsonb) returns boolean
   language sql stable
   return name in (${customerQueues.map((name) => `'${name}'`).join(', ')})
      and coalesce(data ->> 'project_id' = postern.current_project()::text, not data ? 'project_id', false)`
 
-/** Row-level security of a table of jobs. The owner, as whom pg-boss is brought up to date, is above it. */
+/** Enables row-level security on a jobs table. It does not apply to the owner, which upgrades pg-boss. */
 async function protectJobs(client: pg.Client, name: string): Promise<void> {
   const table = `${jobsSchema}.${name}`
   const { rowCount } = await client.query(

@@ -14,7 +14,7 @@ import { PosternError } from '../errors.ts'
 import { type Handlers, JobRunner, JobSender } from './jobs.ts'
 import type { Payloads } from './queues.ts'
 
-/** A sender and a runner on one database; `onCheck` is what the runner does about `domains.check`. */
+/** A sender and a runner on one database. `onCheck` handles `domains.check`. */
 async function startJobs(
   database: TestDatabase,
   onCheck: (payload: Payloads['domains.check']) => Promise<void> = async () => {},
@@ -59,20 +59,20 @@ const firstIsCompleted = (database: TestDatabase) =>
   eventually('the job is completed', async () => (await jobsIn(database))[0]?.state === 'completed')
 
 describe('a job', () => {
-  test('sent in a transaction that rolls back does not exist', async () => {
+  test('sent in a transaction that rolls back is not created', async () => {
     const database = await testDatabase()
     const { db, sender } = await startJobs(database)
     await sender.start()
     const refused = db.transaction(async (tx) => {
       await sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 })
-      throw new Error('changed my mind')
+      throw new Error('roll back')
     })
-    await assert.rejects(refused, /changed my mind/)
+    await assert.rejects(refused, /roll back/)
     await db.dryRun((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
     assert.deepEqual(await jobsIn(database), [])
   })
 
-  test('is not seen before its transaction has committed, and is run once it has', async () => {
+  test('runs only after its transaction has committed', async () => {
     const database = await testDatabase()
     const done: number[] = []
     const { db, sender, runner, handlers, errors } = await startJobs(database, async ({ domain_id }) => {
@@ -81,14 +81,14 @@ describe('a job', () => {
     await sender.start()
     await runner.run(handlers, {})
     await db.transaction(async (tx) => {
-      // Or a slow machine would lose the transaction.
+      // A slow machine could exceed the idle timeout.
       await sql`set local idle_in_transaction_session_timeout = 0`.execute(tx)
       await sender.send(tx, 'domains.check', { project_id: 1, domain_id: 7 })
       await db.transaction((other) => sender.send(other, 'domains.check', { project_id: 1, domain_id: 8 }))
-      await eventually('the job that was committed later is run', () => done.length > 0)
+      await eventually('the job of the inner transaction runs', () => done.length > 0)
       assert.deepEqual(done, [8])
     })
-    await eventually('the job is run', () => done.length > 1)
+    await eventually('the job runs', () => done.length > 1)
     assert.deepEqual(done, [8, 7])
     await eventually('both jobs are completed', async () =>
       (await jobsIn(database)).every(({ state }) => state === 'completed'),
@@ -96,7 +96,7 @@ describe('a job', () => {
     assert.deepEqual(errors, [])
   })
 
-  test('that fails is tried again', async () => {
+  test('that fails is retried', async () => {
     const database = await testDatabase()
     let tries = 0
     const { db, sender, runner, handlers } = await startJobs(database, async () => {
@@ -109,7 +109,7 @@ describe('a job', () => {
     assert.deepEqual([tries, (await jobsIn(database))[0]?.retry_count], [2, 1])
   })
 
-  test('whose process died is run by another, and what is done is forgotten after an hour', async () => {
+  test('from a crashed process runs again, and completed jobs are deleted after an hour', async () => {
     const database = await testDatabase()
     const done: number[] = []
     const { db, sender, runner, handlers, errors } = await startJobs(database, async ({ domain_id }) => {
@@ -128,20 +128,20 @@ describe('a job', () => {
               completed_on = now() - interval '61 minutes' where (data->>'domain_id')::int = 2`,
     )
     await runner.run(handlers, { chores: '* * * * *' })
-    await eventually('the job is run', () => done.length > 0)
+    await eventually('the job runs', () => done.length > 0)
     assert.deepEqual(done, [1])
     await eventually('the other job is deleted', async () =>
       (await jobsIn(database)).every(({ domain_id }) => domain_id === 1),
     )
-    assert.deepEqual(errors, [], 'pg-boss keeps its tables in order with the rights that it has')
+    assert.deepEqual(errors, [], 'the privileges are enough for the maintenance of pg-boss')
   })
 
-  test('is run by one of many workers', async () => {
+  test('runs in only one of several workers', async () => {
     const database = await testDatabase()
     const done: number[] = []
-    const note = async ({ domain_id }: { domain_id: number }) => void done.push(domain_id)
-    const { db, sender, runner, handlers } = await startJobs(database, note)
-    const other = await startJobs(database, note)
+    const record = async ({ domain_id }: { domain_id: number }) => void done.push(domain_id)
+    const { db, sender, runner, handlers } = await startJobs(database, record)
+    const other = await startJobs(database, record)
     await sender.start()
     await Promise.all([runner.run(handlers, {}), other.runner.run(other.handlers, {})])
     const ids = Array.from({ length: 30 }, (_, n) => n)
@@ -150,7 +150,7 @@ describe('a job', () => {
         db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id })),
       ),
     )
-    // A job that is completed is not run again.
+    // A completed job does not run again.
     await eventually('all are completed', async () =>
       (await jobsIn(database)).every(({ state }) => state === 'completed'),
     )
@@ -162,23 +162,23 @@ describe('a job', () => {
 })
 
 describe('a runner that is stopped', () => {
-  test('finishes what it has begun, and takes nothing new', async () => {
+  test('finishes running jobs and starts no new ones', async () => {
     const database = await testDatabase()
-    const begun: number[] = []
+    const started: number[] = []
     const ended: number[] = []
     const release = Promise.withResolvers<void>()
     const { db, sender, runner, handlers } = await startJobs(database, async ({ domain_id }) => {
-      begun.push(domain_id)
+      started.push(domain_id)
       await release.promise
       ended.push(domain_id)
     })
     await sender.start()
     await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
-    await eventually('the job is begun', () => begun.length === 1)
+    await eventually('the job has started', () => started.length === 1)
     const stopped = runner.stop(patienceMs)
-    // A poll that was under way may still take a job, and is not what is asked here.
-    await eventually('no poll is under way', async () => {
+    // A poll that is already running may still fetch a job.
+    await eventually('no poll is running', async () => {
       const active = await database.query(
         `select from pg_stat_activity
           where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`,
@@ -186,18 +186,18 @@ describe('a runner that is stopped', () => {
       return active.length === 0
     })
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 2 }))
-    // Longer than a runner that still polls needs to take it.
+    // Longer than a runner's polling interval.
     await sleep(1500)
     release.resolve()
     await stopped
-    assert.deepEqual([begun, ended], [[1], [1]])
+    assert.deepEqual([started, ended], [[1], [1]])
     assert.deepEqual(
       (await jobsIn(database)).map(({ state }) => state),
       ['completed', 'created'],
     )
   })
 
-  test('leaves what does not end in time to whoever comes after it', async () => {
+  test('leaves jobs that exceed the grace period for the next runner', async () => {
     const database = await testDatabase()
     let runs = 0
     const release = Promise.withResolvers<void>()
@@ -207,7 +207,7 @@ describe('a runner that is stopped', () => {
     await sender.start()
     await runner.run(handlers, {})
     await db.transaction((tx) => sender.send(tx, 'domains.check', { project_id: 1, domain_id: 1 }))
-    await eventually('the job is begun', () => runs === 1)
+    await eventually('the job has started', () => runs === 1)
     await runner.stop(1000)
     assert.equal((await jobsIn(database))[0]?.state, 'retry')
     const next = await startJobs(database, async () => void runs++)
@@ -217,7 +217,7 @@ describe('a runner that is stopped', () => {
     release.resolve()
   })
 
-  test('before it has started, or while it does, just ends', async () => {
+  test('ends cleanly before or during its start', async () => {
     const database = await testDatabase()
     for (const pause of [0, 5, 50]) {
       const { runner, handlers } = await startJobs(database)
@@ -231,8 +231,8 @@ describe('a runner that is stopped', () => {
   })
 })
 
-describe('while the jobs are not ready', () => {
-  test('nothing can be sent, and it says so', async () => {
+describe('while the job queue is not ready', () => {
+  test('sending a job fails with unavailable', async () => {
     const database = await testDatabase()
     const { db, sender } = await startJobs(database)
     const send = () =>
@@ -243,7 +243,7 @@ describe('while the jobs are not ready', () => {
     assert.equal((await jobsIn(database)).length, 1)
   })
 
-  test('what would need one answers 503 and writes nothing; everything else is done', async () => {
+  test('operations that need a job return 503 and write nothing; all others succeed', async () => {
     const database = await testDatabase()
     const api = await startApi(database)
     const admin = await signedIn(api)
@@ -252,7 +252,7 @@ describe('while the jobs are not ready', () => {
     const domain = await make.makeDomain(project.id, { mta_provider: 'service' })
 
     await database.query('alter schema jobs rename to not_yet')
-    // As `postern api` starts: it serves at once, and the jobs follow when they can.
+    // Like `postern api`, which serves requests before its job queue is ready.
     const early = await startApi(database, {}, { waitsForJobs: false })
     const client = new Client(early.url, await early.tokenOf(admin.email))
     const path = `/projects/${project.id}/domains`

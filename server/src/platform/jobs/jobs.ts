@@ -2,17 +2,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fromKysely, PgBoss } from 'pg-boss'
 import type { Statements, Tx } from '../db/db.ts'
 import { PosternError } from '../errors.ts'
-import { metrics } from '../telemetry/metrics.ts'
-import { jobsSchema, type Payloads, type QueueName } from './queues.ts'
+import { Counter, Gauge } from '../telemetry/metrics.ts'
+import { jobsSchema, type Payloads, type QueueName, queues } from './queues.ts'
+
+const queueNames = Object.keys(queues) as QueueName[]
+const jobCount = new Counter('postern_jobs_total', 'Jobs run by this worker, by queue and outcome.', {
+  queue: queueNames,
+  outcome: ['done', 'failed'],
+})
+const lastSuccess = new Gauge(
+  'postern_job_last_success_timestamp_seconds',
+  'Time of the last successful job in the queue on this worker; initially the start time of the worker.',
+  { queue: queueNames },
+)
 
 /**
- * Jobs, kept by pg-boss in the same database, so that one is enqueued by the transaction that makes it necessary:
- * both happen or neither does.
+ * Job queues based on pg-boss. They are in the same database, so a job is enqueued atomically with the change that needs
+ * it.
  */
 export interface JobsOptions {
   db: Statements
   onError: (error: unknown, what: string) => void
-  /** Shorter in tests that wait for it. */
+  /** Maintenance interval of pg-boss; shorter in tests. */
   intervalSeconds?: number
 }
 
@@ -31,12 +42,12 @@ abstract class Boss {
     this.boss = new PgBoss({
       db: { executeSql },
       schema: jobsSchema,
-      // `postern migrate` does it, as the owner.
+      // `postern migrate` creates the schema as the owner.
       migrate: false,
       createSchema: false,
       supervise: isWorker,
       schedule: isWorker,
-      // Needs the owner.
+      // Requires the owner.
       reindex: false,
       ...(intervalSeconds === undefined
         ? {}
@@ -46,7 +57,7 @@ abstract class Boss {
     this.boss.on('error', (error) => onError(error, 'the job queue failed'))
   }
 
-  /** The database may not be there yet when a process starts: tried again until it is. */
+  /** Retries until the database is available. */
   start(): Promise<void> {
     this.#started ??= this.#untilStarted()
     return this.#started
@@ -54,16 +65,16 @@ abstract class Boss {
 
   async #untilStarted(): Promise<void> {
     const { signal } = this.#stopping
-    let told = ''
+    let lastError = ''
     while (!signal.aborted) {
       try {
         await this.boss.start()
         this.isReady = true
         return
       } catch (error) {
-        // Once for each reason, not once a second.
-        if (String(error) !== told) this.#onError(error, 'the job queue cannot start; retrying')
-        told = String(error)
+        // Reports an error once, not on every retry.
+        if (String(error) !== lastError) this.#onError(error, 'the job queue cannot start; retrying')
+        lastError = String(error)
         await this.boss.stop({ graceful: false }).catch(() => {})
         await sleep(startRetryMs, undefined, { signal }).catch(() => {})
       }
@@ -77,7 +88,7 @@ abstract class Boss {
   }
 }
 
-/** For whoever only asks for work to be done. */
+/** For processes that only enqueue jobs. */
 export class JobSender extends Boss {
   constructor(options: JobsOptions) {
     super(options, false)
@@ -94,29 +105,29 @@ export class JobSender extends Boss {
 type Handler<Queue extends QueueName> = (payload: Payloads[Queue]) => Promise<void>
 export type Handlers = { [Queue in QueueName]: Handler<Queue> }
 
-/** When a queue has a job by itself, in cron's notation. */
+/** Cron expressions of the queues with periodic jobs. */
 export type Schedules = Partial<Record<QueueName, string>>
 
 const pollingIntervalSeconds = 1
-/** Each waits for a provider or a DNS server most of the time; a sweep works through many by itself. */
+/** Jobs mostly wait for a provider or a DNS server. A sweep handles many items in one job. */
 const localConcurrency = 2
 
-/** For the worker: runs every queue. */
+/** For the worker: runs the jobs of all queues. */
 export class JobRunner extends Boss {
   constructor(options: JobsOptions) {
     super(options, true)
   }
 
-  /** May be called again if it failed: what needs the database comes before the first handler is at work. */
+  /** Can be called again after a failure: all database calls precede the first handler. */
   async run(handlers: Handlers, schedules: Schedules): Promise<void> {
     await this.start()
     if (!this.isReady) return
     for (const [queue, cron] of Object.entries(schedules)) {
       await this.boss.schedule(queue, cron)
-      // Whatever fell due while nobody was there need not wait for its time.
+      // Runs once immediately, for work that became due while no worker was running.
       await this.boss.send(queue, {})
     }
-    for (const queue of Object.keys(schedules)) noteDone(queue as QueueName)
+    for (const queue of Object.keys(schedules)) recordSuccess(queue as QueueName)
     for (const [queue, handle] of Object.entries(handlers)) {
       const work = handle as (payload: unknown) => Promise<void>
       const isSweep = Object.hasOwn(schedules, queue)
@@ -132,11 +143,11 @@ async function counted(queue: QueueName, work: () => Promise<void>): Promise<voi
   try {
     await work()
   } catch (error) {
-    metrics.jobs.add({ queue, outcome: 'failed' })
+    jobCount.add({ queue, outcome: 'failed' })
     throw error
   }
-  metrics.jobs.add({ queue, outcome: 'done' })
-  noteDone(queue)
+  jobCount.add({ queue, outcome: 'done' })
+  recordSuccess(queue)
 }
 
-const noteDone = (queue: QueueName): void => metrics.jobLastDone.set({ queue }, Date.now() / 1000)
+const recordSuccess = (queue: QueueName): void => lastSuccess.set({ queue }, Date.now() / 1000)

@@ -1,37 +1,40 @@
 import type { QueueOptions } from 'pg-boss'
 
 /**
- * Every queue of pg-boss, with what a job of it is told. What has to be done lies in rows of our own, with the time
- * at which it is due; a job is a wake-up call for it, so that a job that is lost, late or run twice does no harm.
+ * The pg-boss queues and the payloads of their jobs. The work itself is stored in tables with a due time. A job is only a
+ * wake-up call, so a lost, late or duplicate job does no harm.
  *
- * Mail is not sent through here: pg-boss is first in, first out, and one project's backlog would delay all others.
+ * Mail does not use these queues: pg-boss is first in, first out, and one project's backlog would delay all others.
  */
 export interface Payloads {
-  /** A provider has to be told of an identity, or asked to forget it. */
+  /** Registers an identity with its provider or removes it. */
   'identities.reconcile': { identity_id: number }
-  /** Every minute: those whose call was lost, or whose provider failed. */
+  /** Every minute: reconciles identities whose job was lost or whose provider failed. */
   'identities.sweep': Record<string, never>
-  /** Somebody asked for a look at a domain's DNS records. */
+  /** Checks a domain's DNS records on request. */
   'domains.check': { project_id: number; domain_id: number }
-  /** Every minute: the domains that are due. */
+  /** Every minute: checks domains whose DNS check is due. */
   'domains.sweep': Record<string, never>
-  /** Every minute: mail to the owners of domains whose DNS gives no answer. */
+  /** Every minute: sends notices to the owners of domains whose DNS does not respond. */
   'domains.notify': Record<string, never>
-  /** An administrator wants a scheduled message not to be sent. */
+  /** An administrator canceled a scheduled message. */
   'messages.cancel': { project_id: number; message_id: string }
-  /** Every hour: room for the mail of the coming days, and that of long ago is dropped. */
+  /** Every hour: creates the partitions for the coming days and drops expired ones. */
   'partitions.keep': Record<string, never>
-  /** Somebody was invited to a project and is to be told. */
+  /** Sends the invitation to a project. */
   'invitations.send': { project_id: number; member_id: number }
-  /** Every minute: invitations whose mail nobody took. */
+  /** Every minute: sends invitations that were not sent yet. */
   'invitations.sweep': Record<string, never>
-  /** Every minute: mail with links to set a new password. */
+  /** Every minute: sends password reset links. */
   'password-resets.sweep': Record<string, never>
-  /** Every minute: mail to the owners of endpoints that were switched off. */
+  /** Every minute: sends notices to the owners of disabled endpoints. */
   'endpoints.notify': Record<string, never>
-  /** Every minute, and when a route is created that forwards: mail to targets that have not confirmed. */
+  /**
+   * Every minute, and after a forwarding route is created: sends confirmation requests to unconfirmed
+   * targets.
+   */
   'forwards.confirm': Record<string, never>
-  /** Every minute: signing the audit, forgetting what has had its time. */
+  /** Every minute: signs the audit log and purges expired rows. */
   chores: Record<string, never>
 }
 
@@ -39,7 +42,7 @@ export type QueueName = keyof Payloads
 
 const hourSeconds = 3600
 
-/** A process that dies leaves its job behind as active; after this long another one may have it. */
+/** After a crash, a job stays active for this long before another worker can run it. */
 const expireInSeconds = 120
 
 const wakeUp: QueueOptions = {
@@ -49,7 +52,7 @@ const wakeUp: QueueOptions = {
   retryBackoff: true,
   deleteAfterSeconds: hourSeconds,
 }
-/** The next one comes in a minute anyway. */
+/** Without retries: the next job follows within a minute. */
 const everyMinute: QueueOptions = {
   expireInSeconds,
   retryLimit: 0,
@@ -76,12 +79,12 @@ export const queues: Record<QueueName, QueueOptions> = {
 }
 
 /**
- * The queues into which the customers' database role may put jobs; PostgreSQL refuses all others (install.ts). A job that
- * names a project names that of its transaction.
+ * The queues to which the customers' database role can send jobs. Row-level security rejects all others (install.ts). If
+ * the payload has a project, it must be the transaction's project.
  */
 export const customerQueues: readonly QueueName[] = [
   ...(['identities.reconcile', 'domains.check', 'invitations.send', 'forwards.confirm'] as const),
 ]
 
-/** The schema in which pg-boss keeps its tables. */
+/** The schema of pg-boss. */
 export const jobsSchema = 'jobs'

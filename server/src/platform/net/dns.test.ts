@@ -36,7 +36,7 @@ const found = (...values: string[]) => ({ kind: 'found', values })
 const absent = { kind: 'absent' }
 const failed = (why: string) => ({ kind: 'failed', why })
 
-/** The answer to a look-up that must end while c-ares, left alone with the same settings, still tries. */
+/** Asserts that a lookup ends before c-ares with the same settings would give up. */
 async function endsBeforeCares<T>(
   { servers, ...options }: { servers: string[]; timeout: number; tries: number },
   lookUp: () => Promise<T>,
@@ -48,39 +48,39 @@ async function endsBeforeCares<T>(
     isOver = true
   })
   const answer = await lookUp()
-  assert.equal(isOver, false, 'c-ares has given up first')
+  assert.equal(isOver, false, 'c-ares gave up first')
   alone.cancel()
   await tried
   return answer
 }
 
-describe('a look-up in the DNS', () => {
-  test('puts the chunks of a long TXT value together', async () => {
+describe('a DNS lookup', () => {
+  test('joins the strings of a long TXT record', async () => {
     assert.ok(longValue.length > 510, 'three chunks')
     assert.deepEqual(await resolver.txt(`long.${zone}`), found(longValue))
   })
 
-  test('asks again over TCP for what does not fit into a datagram', async () => {
+  test('retries truncated responses over TCP', async () => {
     assert.deepEqual(await resolver.txt(`huge.${zone}`), found('x'.repeat(5000)))
   })
 
-  test('gives each of several TXT values', async () => {
+  test('returns all TXT records of a name', async () => {
     const answer = await resolver.txt(`several.${zone}`)
     assert.ok(answer.kind === 'found')
     assert.deepEqual(answer.values.sort(), ['postern-verification="a\\b"', 'v=spf1 -all'])
   })
 
-  test('gives what a CNAME points to, lower-case and without a dot, and not the end of the chain', async () => {
+  test('returns the direct target of a CNAME in lower case without a trailing dot', async () => {
     assert.deepEqual(await resolver.cname(`alias.${zone}`), found(`target.${zone}`))
-    assert.deepEqual(await resolver.txt(`alias.${zone}`), found(longValue), 'TXT is looked for at the end')
+    assert.deepEqual(await resolver.txt(`alias.${zone}`), found(longValue), 'TXT follows the chain')
   })
 
-  test('gives MX records in order of priority', async () => {
+  test('returns MX records in order of priority', async () => {
     assert.deepEqual(await resolver.mx(`mail.${zone}`), found('5 mx.example.com', '20 backup.example.com'))
-    assert.deepEqual(await resolver.mx(`nothing.${zone}`), found('0 .'), 'a null MX is seen as one')
+    assert.deepEqual(await resolver.mx(`nothing.${zone}`), found('0 .'), 'a null MX')
   })
 
-  test('gives the addresses of both kinds, from the end of a chain of aliases', async () => {
+  test('returns IPv4 and IPv6 addresses from the end of an alias chain', async () => {
     const both = found('192.0.2.2', '2001:db8::2')
     assert.deepEqual(await resolver.addresses(`both.${zone}`), both)
     assert.deepEqual(await resolver.addresses(`far.${zone}`), both)
@@ -90,7 +90,7 @@ describe('a look-up in the DNS', () => {
     assert.deepEqual(await resolver.addresses(`missing.${zone}`), absent)
   })
 
-  test('asks the DNS for addresses, and not the file of hosts', async () => {
+  test('ignores /etc/hosts', async () => {
     assert.match(await readFile('/etc/hosts', 'utf8'), /\slocalhost/)
     assert.deepEqual(
       await resolver.addresses('localhost'),
@@ -98,14 +98,14 @@ describe('a look-up in the DNS', () => {
     )
   })
 
-  test('tells what is not there: the name, or only that kind of record', async () => {
+  test('reports a missing name and a missing record type as absent', async () => {
     for (const kind of ['txt', 'cname', 'mx'] as const) {
       assert.deepEqual(await resolver[kind](`missing.${zone}`), absent)
       assert.deepEqual(await resolver[kind](`host.${zone}`), absent)
     }
   })
 
-  test('sees a change at once, whatever the time to live', async () => {
+  test('returns changes immediately, regardless of the TTL', async () => {
     assert.deepEqual(await resolver.txt(`txt.${zone}`), found('one'))
     assert.deepEqual(await resolver.txt(`later.${zone}`), absent)
     await dns.setZone(zone, [
@@ -119,7 +119,7 @@ describe('a look-up in the DNS', () => {
     assert.deepEqual(await resolver.txt(`later.${zone}`), absent)
   })
 
-  test('works over IPv6, and asks the next server when nobody is at the first', async () => {
+  test('works over IPv6 and uses the next server if the first is down', async () => {
     const ipv6 = createResolver({ servers: [dns.serverIpv6], ...patient })
     assert.deepEqual(await ipv6.txt(`long.${zone}`), found(longValue))
     const nobody = `127.0.0.1:${await steadyPort()}`
@@ -128,29 +128,29 @@ describe('a look-up in the DNS', () => {
   })
 })
 
-describe('a look-up that fails', () => {
-  test('is no absence when the server cannot tell', async () => {
+describe('a failed DNS lookup', () => {
+  test('is not reported as absent after SERVFAIL', async () => {
     await dns.breakZone(zone)
     assert.deepEqual(await resolver.txt(`txt.${zone}`), failed('the DNS server failed (SERVFAIL)'))
     await dns.setZone(zone, records)
-    assert.deepEqual(await resolver.txt(`txt.${zone}`), found('one'), 'and it recovers')
+    assert.deepEqual(await resolver.txt(`txt.${zone}`), found('one'), 'recovers')
   })
 
-  test('is no absence when the server refuses, nobody listens, or the name is none', async () => {
+  test('is not reported as absent if the server returns REFUSED or is down, or the name is invalid', async () => {
     const refused = failed('the DNS server refused the query (REFUSED)')
     assert.deepEqual(await resolver.txt('elsewhere.example'), refused)
     await dns.setZone('example', [{ name: 'elsewhere.example', type: 'TXT', value: 'here' }])
-    assert.deepEqual(await resolver.txt('elsewhere.example'), found('here'), 'until it has that zone')
+    assert.deepEqual(await resolver.txt('elsewhere.example'), found('here'), 'after the zone is added')
     const nobody = createResolver({ servers: [`127.0.0.1:${await steadyPort()}`], ...patient })
     assert.deepEqual(await nobody.txt(`txt.${zone}`), failed('no DNS server is listening'))
     const bad = failed('this is not a valid DNS name')
     assert.deepEqual(await resolver.txt(`${'a'.repeat(64)}.${zone}`), bad)
   })
 
-  test('ends in time when the server is silent, however many tries were asked for', async () => {
+  test('times out if the server does not respond, regardless of the number of tries', async () => {
     await dns.pause()
     try {
-      // c-ares waits 250 ms at least and then twice as long each time: left alone, it takes 3.5 s and more.
+      // c-ares waits at least 250 ms and doubles the time for each try, so without a limit the lookup takes 3.5 s or more.
       const silent = failed('no DNS server answered in time')
       const one = { servers: [dns.server], tries: 4 }
       const single = createResolver({ ...one, timeoutMs: 600 })
@@ -166,12 +166,12 @@ describe('a look-up that fails', () => {
     assert.deepEqual(await resolver.txt(`txt.${zone}`), found('one'))
   })
 
-  test('is not given up while there is time', async () => {
+  test('is not reported before the timeout', async () => {
     const impatient = createResolver({ servers: [dns.server], timeoutMs: 600, tries: 2 })
     await dns.pause()
     const answer = resolver.txt(`txt.${zone}`)
     try {
-      // A look-up with less time ends, and the other goes on.
+      // The lookup with the shorter timeout fails; the other one continues.
       assert.deepEqual(await impatient.txt(`txt.${zone}`), failed('no DNS server answered in time'))
     } finally {
       dns.resume()
@@ -180,8 +180,8 @@ describe('a look-up that fails', () => {
   })
 })
 
-describe('many look-ups at once', () => {
-  test('all get their answers, and leave no socket behind', async () => {
+describe('many concurrent DNS lookups', () => {
+  test('all succeed and leave no open sockets', async () => {
     const openBefore = (await readdir('/proc/self/fd')).length
     const answers = await Promise.all(Array.from({ length: 3000 }, () => resolver.txt(`txt.${zone}`)))
     assert.equal(answers.filter(({ kind }) => kind === 'found').length, 3000)
@@ -191,21 +191,21 @@ describe('many look-ups at once', () => {
     )
   })
 
-  test('all end in time when the server is silent, those that waited for a place too', async () => {
+  test('all time out if the server does not respond, including those in the queue', async () => {
     const bounded = createResolver({ servers: [dns.server], timeoutMs: 600, tries: 2 })
     await dns.pause()
     try {
       const answers = await Promise.all(Array.from({ length: 1000 }, () => bounded.txt(`txt.${zone}`)))
       assert.ok(answers.every(({ kind }) => kind === 'failed'))
-      // The wait for a place counts: most end without ever having had one.
-      const crowded = answers.filter(
+      // The timeout includes the wait in the queue, where most of them end.
+      const queued = answers.filter(
         ({ kind, ...rest }) => kind === 'failed' && /none finished within 600 ms/.test(inspect(rest)),
       )
-      assert.ok(crowded.length > 500, `${crowded.length} found no place`)
+      assert.ok(queued.length > 500, `${queued.length} timed out in the queue`)
     } finally {
       dns.resume()
     }
-    const answer = await eventually('a place is free again', async () => {
+    const answer = await eventually('a slot is free again', async () => {
       const { kind, ...rest } = await bounded.txt(`txt.${zone}`)
       return kind === 'found' && rest
     })

@@ -1,8 +1,8 @@
 import { getServers, Resolver as NodeResolver } from 'node:dns/promises'
 
 /**
- * What the DNS says about a name right now. "There is no such record" is an answer; not to have got one is
- * another thing, and the two are never mixed up: only the first may count against a domain.
+ * The result of a DNS lookup. `absent`: the server responded that the record does not exist. `failed`: there was no usable
+ * response. Only `absent` may count against a domain.
  */
 export type Lookup =
   | { kind: 'found'; values: string[] }
@@ -10,13 +10,13 @@ export type Lookup =
   | { kind: 'failed'; why: string }
 
 export interface Resolver {
-  /** Each value whole: the chunks of 255 octets put together (RFC 7208 §3.3). */
+  /** The strings of each record are concatenated (RFC 7208 §3.3). */
   txt(name: string): Promise<Lookup>
-  /** The name that this one is an alias of, not the end of the chain. */
+  /** The target of the alias itself, not the end of the chain. */
   cname(name: string): Promise<Lookup>
-  /** Each as `<priority> <host>`. */
+  /** Values have the form `<priority> <host>`. */
   mx(name: string): Promise<Lookup>
-  /** IPv4 and IPv6, from the end of the chain of aliases. /etc/hosts is not asked. */
+  /** IPv4 and IPv6 addresses from the end of the alias chain. Ignores /etc/hosts. */
   addresses(name: string): Promise<Lookup>
   /** IPv4. */
   a(name: string): Promise<Lookup>
@@ -26,27 +26,27 @@ export interface Resolver {
 }
 
 export interface ResolverOptions {
-  /** Addresses, with a port if need be (`192.0.2.1:5353`, `[2001:db8::1]:5353`). Empty: the system's. */
+  /** Addresses with an optional port (`192.0.2.1:5353`, `[2001:db8::1]:5353`). Empty: the system's servers. */
   servers: string[]
-  /** No look-up takes longer, its wait for a place in the queue included. */
+  /** The time limit for a lookup, including its wait in the queue. */
   timeoutMs: number
-  /** How many times each server is asked within that time. */
+  /** Queries per server within that time. */
   tries: number
 }
 
 /**
- * Each look-up has a c-ares channel of its own, and with it a socket. One channel for all of them lost every
- * answer beyond some 512 when 900 were asked at once, because they queue in one receive buffer (measured with
- * Node.js 24.21; c-ares sends everything at once and reports the losses as time-outs); 5,000 channels lost
- * none, at 0.1 ms each instead of 0.06. A channel can also be cancelled without harm to other look-ups,
- * remembers no answer, and reads the system's servers anew. It costs a file descriptor, hence the bound.
+ * Each lookup has its own c-ares channel and socket. With one shared channel and 900 concurrent lookups, all but about 512
+ * responses were lost in the receive buffer (measured with Node.js 24.21; c-ares sends all queries immediately and reports
+ * the losses as timeouts). 5,000 channels lost none, at 0.1 ms each instead of 0.06. A channel can also be canceled without
+ * affecting other lookups, caches no responses, and reads the system's servers again. Each channel needs a file descriptor,
+ * hence the limit.
  */
 const lookupsAtOnce = 200
 
 export function createResolver({ servers, timeoutMs, tries }: ResolverOptions): Resolver {
   const queue = createQueue(lookupsAtOnce)
 
-  const lookUp = async (ask: (channel: NodeResolver) => Promise<string[]>): Promise<Lookup> => {
+  const lookUp = async (query: (channel: NodeResolver) => Promise<string[]>): Promise<Lookup> => {
     const deadline = AbortSignal.timeout(timeoutMs)
     if (!(await queue.enter(deadline))) {
       return {
@@ -58,10 +58,10 @@ export function createResolver({ servers, timeoutMs, tries }: ResolverOptions): 
     const cancel = () => channel.cancel()
     deadline.addEventListener('abort', cancel)
     try {
-      const values = await ask(channel)
+      const values = await query(channel)
       return values.length > 0 ? { kind: 'found', values } : { kind: 'absent' }
     } catch (error) {
-      return outcomeOf((error as NodeJS.ErrnoException).code ?? String(error))
+      return lookupForError((error as NodeJS.ErrnoException).code ?? String(error))
     } finally {
       deadline.removeEventListener('abort', cancel)
       queue.leave()
@@ -84,7 +84,7 @@ export function createResolver({ servers, timeoutMs, tries }: ResolverOptions): 
   }
 }
 
-/** Some servers know no AAAA and say so badly: what one of the two questions brings is an answer. */
+/** Some servers return errors for AAAA queries, so the result of one query is enough. */
 async function addressesOf(dns: NodeResolver, name: string): Promise<string[]> {
   const answers = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)])
   const values = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
@@ -94,14 +94,14 @@ async function addressesOf(dns: NodeResolver, name: string): Promise<string[]> {
 }
 
 function openChannel(servers: string[], timeoutMs: number, tries: number): NodeResolver {
-  // c-ares doubles the time from one round of all servers to the next.
+  // c-ares doubles the timeout after each round over all servers.
   const count = Math.max((servers.length > 0 ? servers : getServers()).length, 1)
   const channel = new NodeResolver({ timeout: Math.floor(timeoutMs / (count * (2 ** tries - 1))), tries })
   if (servers.length > 0) channel.setServers(servers)
   return channel
 }
 
-/** RFC 7505: the host of a null MX is the root, whose name would otherwise be nothing at all. */
+/** RFC 7505: the host of a null MX is the root, which would otherwise be an empty string. */
 const plainName = (name: string): string => name.toLowerCase().replace(/\.$/, '') || '.'
 
 const failures: Record<string, string> = {
@@ -118,20 +118,20 @@ const failures: Record<string, string> = {
 
 const isAbsence = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA'
 
-function outcomeOf(code: string): Lookup {
+function lookupForError(code: string): Lookup {
   if (isAbsence(code)) return { kind: 'absent' }
-  return { kind: 'failed', why: failures[code] ?? `the look-up failed (${code})` }
+  return { kind: 'failed', why: failures[code] ?? `the lookup failed (${code})` }
 }
 
 interface Queue {
-  /** False when the deadline came first. */
+  /** False if the deadline expired first. */
   enter(deadline: AbortSignal): Promise<boolean>
   leave(): void
 }
 
-function createQueue(places: number): Queue {
-  const waiting = new Set<(isIn: boolean) => void>()
-  let free = places
+function createQueue(slots: number): Queue {
+  const waiting = new Set<(hasSlot: boolean) => void>()
+  let free = slots
   return {
     enter(deadline) {
       if (free > 0) {

@@ -4,18 +4,18 @@ import { createConnection, createServer, type Socket } from 'node:net'
 import { UsageError } from '../errors.ts'
 
 /**
- * One line of text in, one line out, over a Unix socket: for a process of ours that keeps what others may not have. Who
- * may connect is decided by the group of the socket and the rights of its folder; other users of the machine cannot.
+ * A request-response protocol over a Unix socket, one line each way, for a process that holds secrets. The socket's group
+ * and its directory's permissions control access; other users on the machine cannot connect.
  */
 export interface LineSocket {
-  /** No new connections; answers under way are still given. */
+  /** Accepts no new connections; pending responses are still sent. */
   close(): Promise<void>
 }
 
-/** Beyond these a peer is cut off without an answer. */
+/** If a peer exceeds a limit, its connection is closed without a response. */
 export interface LineLimits {
   lineBytes: number
-  /** For the request to arrive, from the side that listens; for all of it, from the side that asks. */
+  /** On the server: until the request has arrived. On the client: for the whole exchange. */
   timeoutMs: number
 }
 
@@ -36,7 +36,7 @@ export async function serveLines(
       socket.destroy()
       return
     }
-    // What is asked for may take longer than the asking.
+    // The timeout covers only the request; the response may take longer.
     socket.setTimeout(0)
     try {
       socket.end(`${await answer(line)}\n`)
@@ -45,7 +45,7 @@ export async function serveLines(
     }
   })
   server.maxConnections = connectionsAtMost
-  // The socket is the owner's and the group's from its first moment.
+  // The umask restricts the socket to owner and group from its creation.
   const umask = process.umask(0o117)
   try {
     server.listen(path)
@@ -62,12 +62,12 @@ export async function askLine(
   { lineBytes, timeoutMs }: LineLimits,
 ): Promise<string> {
   const socket = createConnection({ path })
-  const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  const timer = setTimeout(() => socket.destroy(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
   try {
     await once(socket, 'connect')
     socket.write(`${line}\n`)
     const answered = await readLine(socket, lineBytes)
-    if (answered === undefined) throw new Error('the connection ended without an answer')
+    if (answered === undefined) throw new Error('the connection closed without a response')
     return answered
   } finally {
     clearTimeout(timer)
@@ -75,7 +75,7 @@ export async function askLine(
   }
 }
 
-/** Undefined when there is none, or it is too long. */
+/** Undefined if there is no line or it is too long. */
 async function readLine(socket: Socket, mostBytes: number): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let length = 0
@@ -91,7 +91,7 @@ async function readLine(socket: Socket, mostBytes: number): Promise<string | und
   return undefined
 }
 
-/** A process that was killed leaves its socket behind; one at which somebody listens is not taken over. */
+/** Removes the socket of a killed process. Fails if another process is listening on it. */
 async function removeStale(path: string): Promise<void> {
   const socket = createConnection({ path })
   try {
@@ -104,5 +104,5 @@ async function removeStale(path: string): Promise<void> {
   } finally {
     socket.destroy()
   }
-  throw new UsageError(`Another process listens at ${path}.`)
+  throw new UsageError(`Another process is listening on ${path}.`)
 }

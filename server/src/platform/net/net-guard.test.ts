@@ -35,7 +35,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Hangs up on whoever calls, and counts them. */
+/** Counts connections and closes them immediately. */
 async function startCounter(): Promise<{ port: number; calls: number }> {
   const counter = { port: 0, calls: 0 }
   counter.port = await listening(
@@ -70,10 +70,10 @@ async function call(guard: NetGuard, url: string, headers: Record<string, string
   }
 }
 
-describe('what can be told of an address without a look-up', () => {
+describe('checking a URL without a lookup', () => {
   const refusalOf = (text: string) => strict.refusalOf(new URL(text))
 
-  test('public names and global addresses may be called', () => {
+  test('allows public names and global addresses', () => {
     for (const url of [
       'https://example.com/hook',
       'https://example.com:8443/',
@@ -84,7 +84,7 @@ describe('what can be told of an address without a look-up', () => {
     }
   })
 
-  test('anything else is refused in a sentence', () => {
+  test('rejects all other URLs with a reason', () => {
     for (const [url, why] of [
       ['http://example.com/', /^The address must begin with https/],
       ['wss://example.com/', /^The address must begin with https/],
@@ -101,7 +101,7 @@ describe('what can be told of an address without a look-up', () => {
     }
   })
 
-  test('what an operator lets in may be called, its names included, and nothing beside it', () => {
+  test('allows the networks that the operator configured and their names, but no others', () => {
     const guard = createNetGuard({ resolver, allowedNetworks: ['10.20.0.0/16', 'fd00:1::7'], ports: [443] })
     for (const url of [
       'https://10.20.3.4/',
@@ -122,17 +122,17 @@ describe('what can be told of an address without a look-up', () => {
   })
 })
 
-describe('a guarded call', () => {
-  test('reaches a receiver by address and by name, and gives its answer', async () => {
+describe('a guarded request', () => {
+  test('reaches a receiver by address and by name', async () => {
     const port = await startReceiver((incoming, response) => response.end(incoming.headers.host))
     const guard = insideGuard(port, certificate.cert.toString())
     const answer = await call(guard, `https://127.0.0.1:${port}/`)
     assert.deepEqual(answer, { status: 200, text: `127.0.0.1:${port}` })
-    // The connection is made; only the name is not the certificate's.
+    // The connection succeeds; only the certificate is for another name.
     await assert.rejects(call(guard, `https://away.example:${port}/`), /altnames.*away\.example/s)
   })
 
-  test('does not say whether a name leads inside or is not there', async () => {
+  test('does not disclose whether a name is internal or does not exist', async () => {
     const answers: string[] = []
     for (const name of ['receiver.example', 'away.example', 'textual.example', 'missing.example']) {
       await assert.rejects(call(strict, `https://${name}/`), (error) => {
@@ -145,7 +145,7 @@ describe('a guarded call', () => {
     assert.match(answers[0] ?? '', /^It has no public address\. .*\.$/)
   })
 
-  test('is refused at other ports and by other protocols, whatever was looked at before', async () => {
+  test('is rejected for other ports and protocols, even without checking the URL', async () => {
     const counter = await startCounter()
     const { port } = counter
     const guard = insideGuard(443)
@@ -158,10 +158,10 @@ describe('a guarded call', () => {
     }
     assert.equal(counter.calls, 0)
     await assert.rejects(call(insideGuard(port), `https://127.0.0.1:${port}/`))
-    assert.equal(counter.calls, 1, 'the listener does count')
+    assert.equal(counter.calls, 1, 'the listener counts connections')
   })
 
-  test('follows no redirect', async () => {
+  test('does not follow redirects', async () => {
     const elsewhere = await startCounter()
     const port = await startReceiver((_incoming, response) => {
       response.writeHead(307, { location: `https://127.0.0.1:${elsewhere.port}/` }).end()
@@ -176,7 +176,7 @@ describe('a guarded call', () => {
     assert.equal(elsewhere.calls, 0)
   })
 
-  test('heeds no proxy of the environment, and no permission to trust everybody', async () => {
+  test('ignores proxies and NODE_TLS_REJECT_UNAUTHORIZED in the environment', async () => {
     const proxy = await startCounter()
     const port = await startReceiver((_incoming, response) => response.end('here'))
     const before = { ...process.env }
@@ -198,29 +198,29 @@ describe('a guarded call', () => {
     assert.equal(proxy.calls, 0)
   })
 
-  test('ends in time while the DNS is silent, or the receiver', async () => {
+  test('times out if the DNS server or the receiver does not respond', async () => {
     const silent = await listening(createServer(() => {}))
     const agent = insideGuard(silent).agent({ ...timeouts, connectTimeoutMs: 500, connectionsPerOrigin: 1 })
-    // All other limits are longer than any test waits.
-    const endsByItsLimit = (url: string) =>
+    // All other timeouts are longer than the test.
+    const timesOut = (url: string) =>
       assert.rejects(request(url, { dispatcher: agent, method: 'POST' }), {
         code: 'UND_ERR_CONNECT_TIMEOUT',
         message: /timeout: 500ms/,
       })
     await dns.pause()
     try {
-      await endsByItsLimit(`https://receiver.example:${silent}/`)
+      await timesOut(`https://receiver.example:${silent}/`)
     } finally {
       dns.resume()
     }
-    await endsByItsLimit(`https://127.0.0.1:${silent}/`)
+    await timesOut(`https://127.0.0.1:${silent}/`)
     await agent.destroy()
   })
 
-  test('keeps no request waiting for the connection of another one', async () => {
+  test("does not wait for another request's connection", async () => {
     const all = Promise.withResolvers<Socket[]>()
     const calls: Socket[] = []
-    // Nobody is told in which protocol to go on.
+    // The server never completes the TLS handshake.
     const silent = await listening(
       createServer((socket) => void (calls.push(socket) === 3 && all.resolve(calls))),
     )

@@ -5,25 +5,25 @@ import type { Resolver } from './dns.ts'
 import { isGlobalAddress, isHostName, isPublicName } from './public-host.ts'
 
 /**
- * No address that a tenant chose leads inside.
+ * SSRF protection: URLs chosen by tenants cannot reach internal addresses.
  *
- * An address is looked at twice: by its spelling when somebody configures it, and at every connection. There the name
- * is looked up once, every address it has must be allowed, and the connection is made to those addresses and no others:
- * there is no second look-up that could say something else (DNS rebinding). What decides is always the look at the
- * connection; the first one is for the person.
+ * A URL is checked twice: its syntax when it is configured, and its addresses for every connection. For a connection the
+ * name is resolved once, all its addresses must be allowed, and the connection is made only to those addresses. There is no
+ * second lookup with a different result (DNS rebinding). Only the check at connection time provides protection; the first
+ * one gives the customer early feedback.
  *
- * Nothing but the DNS is asked: /etc/hosts names what is inside. Nothing but https is spoken, by HTTP/1.1. undici
- * follows no redirect, and an agent of our own heeds no HTTPS_PROXY.
+ * Names are resolved by DNS only, because /etc/hosts contains internal names. The only protocol is HTTPS over HTTP/1.1.
+ * undici does not follow redirects, and a custom agent ignores HTTPS_PROXY.
  */
 export interface NetGuard {
-  /** Why this address may not be called, as far as can be told without a look-up. Undefined: it may. */
+  /** Why this URL is rejected, as far as can be determined without a lookup. Undefined if it is allowed. */
   refusalOf(url: URL): string | undefined
-  /** For undici: connects to vetted addresses only, each resolved once. Close it. */
+  /** A dispatcher for undici that connects to checked addresses only. The caller must close it. */
   agent(options: AgentOptions): Dispatcher
 }
 
 export interface AgentOptions {
-  /** The look-up included. */
+  /** Includes the lookup. */
   connectTimeoutMs: number
   headersTimeoutMs: number
   bodyTimeoutMs: number
@@ -32,14 +32,14 @@ export interface AgentOptions {
 
 export interface NetGuardOptions {
   resolver: Resolver
-  /** Addresses and networks (CIDR) that may be called although they are not global. */
+  /** Addresses and networks (CIDR) that are allowed even though they are not global. */
   allowedNetworks: readonly string[]
   ports: readonly number[]
-  /** Certificates (PEM) that are trusted besides the usual ones. */
+  /** Trusted certificates (PEM) in addition to the default ones. */
   ca?: string
 }
 
-/** Its message is a sentence for the customer. */
+/** The message is shown to the customer. */
 export class NotAllowed extends Error {
   override name = 'NotAllowed'
 }
@@ -49,7 +49,7 @@ export function createNetGuard({ resolver, allowedNetworks, ports, ca }: NetGuar
   const mayCall = (address: string): boolean =>
     isGlobalAddress(address) || allowed.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 
-  // Once for all connections: to read 265 authorities takes 37 ms, and every connection would read them anew.
+  // Shared by all connections: parsing the 265 default CA certificates takes 37 ms.
   const secureContext = createSecureContext(
     ca === undefined ? {} : { ca: [...getCACertificates('default'), ca] },
   )
@@ -58,15 +58,15 @@ export function createNetGuard({ resolver, allowedNetworks, ports, ca }: NetGuar
     if (protocol !== 'https:') return 'The address must begin with https://.'
     if (!ports.includes(port)) return `Port ${port} is not allowed here; ${portAdvice(ports)}.`
     if (isIP(host) !== 0) return mayCall(host) ? undefined : privateAddress
-    // A network inside has names of its own. Where they lead is vetted like everything else.
+    // An allowed internal network has its own names. Their addresses are checked like all others.
     const isName = isHostName(host) && (isPublicName(host) || allowedNetworks.length > 0)
     return isName ? undefined : privateName
   }
 
-  const vettedAddresses = async (name: string): Promise<string[]> => {
+  const allowedAddresses = async (name: string): Promise<string[]> => {
     const found = await resolver.addresses(name)
     if (found.kind === 'failed') throw new Error(`${name} could not be looked up: ${found.why}.`)
-    if (found.kind === 'absent' || !found.values.every(mayCall)) throw leadsNowhere(name)
+    if (found.kind === 'absent' || !found.values.every(mayCall)) throw noPublicAddress(name)
     return found.values
   }
 
@@ -81,11 +81,11 @@ export function createNetGuard({ resolver, allowedNetworks, ports, ca }: NetGuar
     agent({ connectTimeoutMs, headersTimeoutMs, bodyTimeoutMs, connectionsPerOrigin }) {
       const connect = buildConnector({
         timeout: connectTimeoutMs,
-        lookup: lookupOf(vettedAddresses),
-        // The look-up gives all addresses at once, however the process was started.
+        lookup: lookupOf(allowedAddresses),
+        // The lookup always returns all addresses, regardless of the process default.
         autoSelectFamily: true,
         allowH2: false,
-        // Not even where NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
+        // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
         rejectUnauthorized: true,
         secureContext,
       })
@@ -94,12 +94,12 @@ export function createNetGuard({ resolver, allowedNetworks, ports, ca }: NetGuar
         headersTimeout: headersTimeoutMs,
         bodyTimeout: bodyTimeoutMs,
         clientTtl: connectionLifeMs,
-        // Or the first connection to a host is waited for by everybody, until it has agreed on a protocol.
+        // With HTTP/2, all requests to a host would wait for the first connection to negotiate the protocol.
         allowH2: false,
-        // The usual one makes a Client of a single connection, which has no end of life.
+        // For a single connection, the default factory creates a Client, which ignores clientTtl.
         factory: (origin, options) => new Pool(origin, options),
         connect(options, done) {
-          // An address stands for itself: nothing is looked up for it, so this is the one place that sees it.
+          // No lookup happens for an IP address, so it is checked here.
           const refusal = refusalOfTarget(options.protocol, bare(options.hostname), portOf(options.port))
           if (refusal !== undefined) done(new NotAllowed(refusal), null)
           else connect(options, done)
@@ -109,15 +109,18 @@ export function createNetGuard({ resolver, allowedNetworks, ports, ca }: NetGuar
   }
 }
 
-/** A receiver that moves is followed after that time, however busy its connections are. */
+/** After a DNS change, even busy connections move to the new address within this time. */
 const connectionLifeMs = 60_000
 
 const privateAddress =
   'The host is a private or special address; use one that is reachable from the internet.'
 const privateName = 'The host is not a public name; use a DNS name with a dot, such as hooks.example.com.'
 
-/** Whether a name is not there or leads inside is nobody's to know: the operator's own names could be guessed. */
-const leadsNowhere = (name: string): NotAllowed =>
+/**
+ * The text is the same for missing and for internal names, because a difference would disclose the operator's internal
+ * names.
+ */
+const noPublicAddress = (name: string): NotAllowed =>
   new NotAllowed(
     `${name} has no public address. It must have addresses in DNS, all of them reachable from the internet.`,
   )
@@ -129,7 +132,7 @@ const portOf = (text: string): number => (text === '' ? 443 : Number(text))
 
 const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1')
 
-/** Of addresses and networks (CIDR). */
+/** Parses addresses and networks (CIDR). */
 export function networksOf(texts: readonly string[]): BlockList {
   const networks = new BlockList()
   for (const text of texts) {

@@ -18,12 +18,12 @@ import { startRebindingDns } from '../../testing/peers/rebinding-dns.ts'
 import { createNetGuard, type NetGuard, NotAllowed } from './net-guard.ts'
 
 /**
- * Whatever a tenant writes, nobody inside is called. Connections are counted by listeners at every address of this
- * machine, and a guard that is told to let them in makes some: so the counting works.
+ * No tenant's URL reaches an internal address. Listeners on every address of this machine count connections, and a guard
+ * that allows them proves that the counting works.
  */
 interface Counter {
   port: number
-  /** By the address at which they arrived. */
+  /** The local address of each connection. */
   connections: string[]
 }
 
@@ -39,7 +39,7 @@ async function startCounter(host: string, port = 0): Promise<Counter> {
   return { port: (server.address() as AddressInfo).port, connections }
 }
 
-/** Without a look at the spelling first: what decides is the look at the connection. */
+/** Skips the syntax check, because the check at connection time must be sufficient. */
 async function tryAll(guard: NetGuard, urls: readonly string[]): Promise<unknown[]> {
   const agent = guard.agent({
     connectTimeoutMs: patienceMs,
@@ -61,7 +61,7 @@ async function tryAll(guard: NetGuard, urls: readonly string[]): Promise<unknown
 const own = Object.values(networkInterfaces()).flatMap((all = []) =>
   all.map(({ address, family }) => (family === 'IPv6' ? `[${address}]` : address)),
 )
-// At every address of this machine, of both families.
+// Listens on all IPv4 and IPv6 addresses of this machine.
 const inside = await startCounter('::')
 const at = (host: string) => `https://${host}:${inside.port}/`
 
@@ -75,7 +75,7 @@ const records: DnsRecord[] = addresses.flatMap((address, n) => [
   recordOf(`r${n}.example`, address),
   { name: `chain${n}.example`, type: 'CNAME', value: `link${n}.example` },
   { name: `link${n}.example`, type: 'CNAME', value: `r${n}.example` },
-  // One that may be called, and one that may not.
+  // Allowed and forbidden addresses under one name.
   recordOf(`mixed${n}.example`, '93.184.215.14'),
   recordOf(`mixed${n}.example`, '2606:4700::1111'),
   recordOf(`mixed${n}.example`, address),
@@ -89,13 +89,13 @@ const isGlobal = (host: string): boolean =>
   createNetGuard({ resolver, allowedNetworks: [], ports: [443] }).refusalOf(new URL(`https://${host}/`)) ===
   undefined
 
-describe('no way in', () => {
-  test('by an address in any spelling, or by a name that means something inside', async () => {
+describe('the SSRF guard', () => {
+  test('rejects internal addresses in any notation and internal names', async () => {
     const hosts = [...insideLiterals, ...insideNames, ...own.filter((host) => !isGlobal(host))]
     assert.ok(new Set(hosts).size >= 300, `${new Set(hosts).size} spellings`)
-    // What is no address at all cannot be called either.
+    // Text that is not a URL cannot be requested either.
     const urls = hosts.map(at).filter((url) => URL.canParse(url))
-    assert.ok(urls.length >= 300, `${urls.length} that can be read`)
+    assert.ok(urls.length >= 300, `${urls.length} valid URLs`)
     for (const url of urls) assert.ok(strict.refusalOf(new URL(url)) !== undefined, url)
     for (const [n, outcome] of (await tryAll(strict, urls)).entries()) {
       assert.ok(outcome instanceof NotAllowed, `${urls[n]}: ${outcome}`)
@@ -103,20 +103,20 @@ describe('no way in', () => {
     assert.deepEqual(inside.connections, [])
   })
 
-  test('by a name in the DNS that leads there, by aliases, or beside a public address', async () => {
+  test('rejects names that resolve to internal addresses, including through aliases or alongside a public address', async () => {
     const urls = addresses
       .flatMap((_, n) => [`r${n}`, `chain${n}`, `mixed${n}`])
       .map((name) => at(`${name}.example`))
     assert.ok(urls.length >= 300, `${urls.length} names`)
     for (const url of urls)
-      assert.equal(strict.refusalOf(new URL(url)), undefined, 'it cannot be told before')
+      assert.equal(strict.refusalOf(new URL(url)), undefined, 'not detectable without a lookup')
     for (const [n, outcome] of (await tryAll(strict, urls)).entries()) {
       assert.ok(outcome instanceof NotAllowed, `${urls[n]}: ${outcome}`)
     }
     assert.deepEqual(inside.connections, [])
   })
 
-  test('and the same ways lead in where the operator opens them', async () => {
+  test('allows the same URLs if the operator allows the networks', async () => {
     const open = createNetGuard({ resolver, allowedNetworks: ['127.0.0.0/8', '::1'], ports })
     const literals = insideLiterals.map(at).filter((url) => {
       const host = URL.parse(url)?.hostname ?? ''
@@ -127,19 +127,19 @@ describe('no way in', () => {
     )
     const urls = [...literals, ...[...loopback, 'localhost'].map(at)]
     await tryAll(open, urls)
-    assert.ok(urls.length > 60, `${urls.length} ways`)
+    assert.ok(urls.length > 60, `${urls.length} URLs`)
     assert.equal(inside.connections.length, urls.length)
     inside.connections.length = 0
   })
 })
 
-describe('a DNS that changes its mind', () => {
-  test('is asked once for each connection, which goes where that answer led', async () => {
-    // 127.0.0.2 stands for an address outside: it may be called. The forbidden ones have the same port.
+describe('DNS rebinding', () => {
+  test('has no effect: each connection resolves the name once and uses that result', async () => {
+    // 127.0.0.2 acts as a public address. The forbidden listeners use the same port.
     const outside = await startCounter('127.0.0.2')
     const forbidden = await Promise.all(['127.0.0.1', '::1'].map((host) => startCounter(host, outside.port)))
     const [good, bad] = ['127.0.0.2', '127.0.0.1']
-    const stories: Record<string, (type: string, asked: number) => string[]> = {
+    const scripts: Record<string, (type: string, asked: number) => string[]> = {
       'good-then-bad': (type, asked) => (type === 'AAAA' ? [] : asked === 0 ? [good] : [bad]),
       'good-good-then-bad': (type, asked) => (type === 'AAAA' ? [] : asked < 2 ? [good] : [bad]),
       'in-turn': (type, asked) => (type === 'AAAA' ? [] : asked % 2 === 0 ? [good] : [bad]),
@@ -148,40 +148,40 @@ describe('a DNS that changes its mind', () => {
       'both-at-once': (type) => (type === 'AAAA' ? [] : [good, bad]),
       'both-the-other-way': (type) => (type === 'AAAA' ? [] : [bad, good]),
     }
-    const shifty = await startRebindingDns(
-      (name, type, asked) => stories[name.split('.')[0] ?? '']?.(type, asked) ?? [],
+    const rebinding = await startRebindingDns(
+      (name, type, asked) => scripts[name.split('.')[0] ?? '']?.(type, asked) ?? [],
     )
     const guard = createNetGuard({
-      resolver: resolverAt(shifty.server),
+      resolver: resolverAt(rebinding.server),
       allowedNetworks: [good],
       ports: [outside.port],
     })
     const rounds = 20
-    for (const story of Object.keys(stories)) {
-      const name = `${story}.example`
+    for (const script of Object.keys(scripts)) {
+      const name = `${script}.example`
       const before = outside.connections.length
       const urls = Array.from({ length: rounds }, () => `https://${name}:${outside.port}/`)
       const outcomes = await tryAll(guard, urls)
       const refused = outcomes.filter((outcome) => outcome instanceof NotAllowed).length
       const connected = outside.connections.length - before
-      assert.equal(connected + refused, rounds, story)
+      assert.equal(connected + refused, rounds, script)
       assert.deepEqual(
-        shifty.asked.get(name),
+        rebinding.asked.get(name),
         { A: rounds, AAAA: rounds },
-        `${story} was asked once for each`,
+        `${script}: one lookup per connection`,
       )
       assert.equal(
         connected,
-        { 'good-then-bad': 1, 'good-good-then-bad': 2 }[story] ?? (/both/.test(story) ? 0 : rounds / 2),
+        { 'good-then-bad': 1, 'good-good-then-bad': 2 }[script] ?? (/both/.test(script) ? 0 : rounds / 2),
       )
     }
     assert.deepEqual(
       forbidden.flatMap(({ connections }) => connections),
       [],
     )
-    // Where both may be called, the forbidden ones hear of it.
+    // If both addresses are allowed, the other listener gets a connection.
     const open = createNetGuard({
-      resolver: resolverAt(shifty.server),
+      resolver: resolverAt(rebinding.server),
       allowedNetworks: [good, bad],
       ports: [outside.port],
     })

@@ -5,49 +5,49 @@ import { ByteBudget } from './byte-budget.ts'
 
 const [one, other] = [1, 2]
 
-describe('a budget of bytes', () => {
-  test('gives one holder a quarter at most, so that others need not wait for it', async () => {
+describe('a byte budget', () => {
+  test('limits one holder to a quarter of the budget, so that other holders do not have to wait', async () => {
     const bytes = new ByteBudget<number>(100)
-    const given: string[] = []
+    const granted: string[] = []
     const take = async (size: number, projectId: number, name: string) => {
-      const giveBack = await bytes.take(size, projectId)
-      given.push(name)
-      return giveBack
+      const release = await bytes.take(size, projectId)
+      granted.push(name)
+      return release
     }
     const first = await take(20, one, 'first')
     const second = take(20, one, 'second')
     await take(20, other, 'of another')
-    assert.deepEqual(given, ['first', 'of another'])
+    assert.deepEqual(granted, ['first', 'of another'])
     first()
     await second
-    assert.deepEqual(given, ['first', 'of another', 'second'])
+    assert.deepEqual(granted, ['first', 'of another', 'second'])
   })
 
-  test('gives more than a quarter, or than all, to a holder that has nothing', async () => {
+  test('grants a request above the share, or above the whole budget, to a holder without bytes', async () => {
     const bytes = new ByteBudget<number>(100)
-    const giveBack = await bytes.take(500, one)
-    let isGiven = false
+    const release = await bytes.take(500, one)
+    let isGranted = false
     const waits = bytes.take(1, other).then(() => {
-      isGiven = true
+      isGranted = true
     })
     await soon()
-    assert.equal(isGiven, false)
-    giveBack()
-    giveBack()
+    assert.equal(isGranted, false)
+    release()
+    release()
     await waits
   })
 
-  test('serves a holder that waits for much before those that come after', async () => {
+  test('serves a large request before later small ones', async () => {
     const bytes = new ByteBudget<number>(100)
-    const giveBack = await bytes.take(50, one)
+    const release = await bytes.take(50, one)
     const order: number[] = []
-    const large = bytes.take(100, other).then((back) => {
+    const large = bytes.take(100, other).then((releaseLarge) => {
       order.push(other)
-      back()
+      releaseLarge()
     })
     const small = bytes.take(1, 3).then(() => order.push(3))
     await soon()
-    giveBack()
+    release()
     await Promise.all([large, small])
     assert.deepEqual(order, [other, 3])
   })

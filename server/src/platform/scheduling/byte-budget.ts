@@ -1,4 +1,4 @@
-/** A holder has this part of the budget at most, as long as it holds anything: it does not keep all others waiting. */
+/** A holder that already has bytes gets at most 1/4 of the budget, so that it cannot block all other holders. */
 const shares = 4
 
 interface Waiting<Holder> {
@@ -8,8 +8,9 @@ interface Waiting<Holder> {
 }
 
 /**
- * A budget of bytes that are in memory at once, with a share for each holder (a project, an address). Served in order, but
- * for holders who have their share already. What is larger than a share is given to a holder that has nothing.
+ * Limits the number of bytes held in memory at the same time, with a share per holder (a project or an address). Requests
+ * are served in order, except those of holders that have used up their share. A request larger than a share is granted only
+ * to a holder without bytes.
  */
 export class ByteBudget<Holder> {
   readonly #total: number
@@ -21,17 +22,20 @@ export class ByteBudget<Holder> {
     this.#total = total
   }
 
-  /** Resolves when there is room, with a function that gives it back. What is larger than the budget takes all of it. */
+  /**
+   * Waits until there is room and resolves with a function that releases the bytes. A size above the budget counts as the
+   * whole budget.
+   */
   async take(size: number, holder: Holder): Promise<() => void> {
     const counted = Math.min(size, this.#total)
     await new Promise<void>((resolve) => {
       this.#waiting.push({ size: counted, holder, resolve })
       this.#serve()
     })
-    let isBack = false
+    let isReleased = false
     return () => {
-      if (isBack) return
-      isBack = true
+      if (isReleased) return
+      isReleased = true
       this.#add(-counted, holder)
       this.#serve()
     }
@@ -41,10 +45,10 @@ export class ByteBudget<Holder> {
     let isFull = false
     this.#waiting = this.#waiting.filter(({ size, holder, resolve }) => {
       const held = this.#heldBy.get(holder) ?? 0
-      const isOwnFull = held > 0 && held + size > this.#total / shares
-      // Nothing passes what waits for room, or what is large would wait forever.
-      if (!isOwnFull) isFull ||= this.#held + size > this.#total
-      if (isOwnFull || isFull) return true
+      const isShareUsed = held > 0 && held + size > this.#total / shares
+      // Later requests do not overtake one that waits for room, or large requests would starve.
+      if (!isShareUsed) isFull ||= this.#held + size > this.#total
+      if (isShareUsed || isFull) return true
       this.#add(size, holder)
       resolve()
       return false

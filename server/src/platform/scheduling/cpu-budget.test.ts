@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CpuBudget } from './cpu-budget.ts'
 
-test('a budget of processor time is each network’s and each addressee’s, and flows back within a minute', () => {
+test('each network and each addressee has a CPU budget that drains within a minute', () => {
   let now = 0
   const budget = new CpuBudget({ perNetworkMs: 100, perAddresseeMs: 200, quietMs: 0 }, () => now)
   budget.charge({ network: 'a', addressee: 'x' }, 100)
@@ -10,17 +10,17 @@ test('a budget of processor time is each network’s and each addressee’s, and
   assert.ok(!budget.isSpent({ network: 'b', addressee: 'x' }, 'small'))
   assert.ok(!budget.isSpent({ network: 'a', addressee: 'x', isUnlimited: true }, 'small'))
   now += 1
-  assert.ok(!budget.isSpent({ network: 'a' }, 'small'), 'a little has flowed back')
+  assert.ok(!budget.isSpent({ network: 'a' }, 'small'), 'part of the bucket has drained')
   budget.charge({ network: 'a', addressee: 'x' }, 200)
   now += 59_000
-  assert.ok(budget.isSpent({ network: 'a' }, 'small'), 'what was used beyond the budget is owed')
+  assert.ok(budget.isSpent({ network: 'a' }, 'small'), 'usage above the budget must drain too')
   now += 62_000
   assert.ok(!budget.isSpent({ network: 'a' }, 'small'))
   budget.charge({ network: 'c', addressee: 'x', isUnlimited: true }, 1_000)
   assert.ok(!budget.isSpent({ network: 'c', addressee: 'x' }, 'small'))
 })
 
-test('an addressee that others have flooded still has small mail from quiet networks', () => {
+test('a flooded addressee still receives small messages from quiet networks', () => {
   let now = 0
   const budget = new CpuBudget({ perNetworkMs: 100, perAddresseeMs: 200, quietMs: 10 }, () => now)
   for (const network of ['a', 'b', 'c']) budget.charge({ network, addressee: 'x' }, 99)
@@ -30,8 +30,8 @@ test('an addressee that others have flooded still has small mail from quiet netw
     [true, false, true],
   )
   budget.charge({ network: 'quiet', addressee: 'x' }, 10)
-  assert.ok(isSpent('quiet', 'small'), 'it has used more than a little')
-  assert.ok(budget.isSpent({ addressee: 'x' }, 'small'), 'nobody knows from where')
+  assert.ok(isSpent('quiet', 'small'), 'the network is no longer quiet')
+  assert.ok(budget.isSpent({ addressee: 'x' }, 'small'), 'an unknown network is not quiet')
   now += 60_000
   assert.ok(!isSpent('quiet', 'any'))
 })

@@ -1,15 +1,16 @@
 import type { Whose } from './fair-queue.ts'
 
 const minuteMs = 60_000
-/** Keys that have used nothing lately are looked for so often, counted in charges. */
+/** The number of charges between two sweeps, which remove keys with an empty bucket. */
 const sweepEvery = 1000
 
 /**
- * Processor time, with a budget a minute for each network and each addressee. What a job takes is known when it is over, so
- * it is charged then (a leaky bucket): one that has used up its budget starts nothing until enough of it has flowed back.
+ * CPU time budgets per minute for each sending network and each addressee (leaky buckets). A job's cost is known only when
+ * the job ends, so it is charged at that point. While a bucket is full, its network or addressee cannot start jobs.
  *
- * Anybody can use up the budget of an addressee. So it does not count against small jobs of a quiet network, which is one
- * that has used little itself: whoever floods an addressee does not keep the mail of others from it.
+ * Any sender can exhaust an addressee's budget. Therefore that budget does not apply to small jobs from a
+ * quiet network, so a flood does not block other senders' mail to the same addressee. A network is quiet if
+ * it has used little CPU time itself.
  */
 export class CpuBudget {
   readonly #networks: Buckets
@@ -42,7 +43,7 @@ export class CpuBudget {
 export interface CpuBudgetOptions {
   perNetworkMs: number
   perAddresseeMs: number
-  /** A network that has used less is quiet. */
+  /** A network below this level is quiet. */
   quietMs: number
 }
 
@@ -67,7 +68,7 @@ class Buckets {
     for (const other of this.#levels.keys()) if (this.levelOf(other) === 0) this.#levels.delete(other)
   }
 
-  /** What it has used and has not flowed back. */
+  /** Milliseconds used and not yet drained. */
   levelOf(key: string): number {
     const level = this.#levels.get(key)
     if (!level) return 0

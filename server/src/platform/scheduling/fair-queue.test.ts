@@ -12,7 +12,7 @@ const job = (network: string, addressee: string, no = 0): Job => ({
   name: `${network}>${addressee}${no}`,
 })
 
-/** The names of all jobs in the order of their turns, one at a time. */
+/** The names of all jobs in the order in which the queue returns them. */
 function drain(queue: FairQueue<Job>): string[] {
   const names: string[] = []
   for (let next = queue.take(); next; next = queue.take()) {
@@ -29,32 +29,32 @@ function queueOf(jobs: readonly Job[], atOnce = 10): FairQueue<Job> {
 }
 
 describe('a fair queue', () => {
-  test('gives turns to networks, however many jobs one has and for however many addressees', () => {
+  test('alternates between networks, even if one has jobs for many addressees', () => {
     const flood = Array.from({ length: 5 }, (_, no) => job('a', `p${no}`))
     assert.equal(drain(queueOf([...flood, job('b', 'q')])).indexOf('b>q0'), 1)
   })
 
-  test('gives turns to addressees, from however many networks jobs for one come', () => {
+  test('alternates between addressees, even if one has jobs from many networks', () => {
     const flood = Array.from({ length: 5 }, (_, no) => job(`a${no}`, 'p'))
     assert.equal(drain(queueOf([...flood, job('b', 'q')])).indexOf('b>q0'), 1)
   })
 
-  test('gives turns to networks with jobs for the same addressee', () => {
+  test('alternates between networks with jobs for the same addressee', () => {
     const flood = Array.from({ length: 3 }, (_, no) => job('a', 'p', no))
     assert.deepEqual(drain(queueOf([...flood, job('b', 'p')])), ['a>p0', 'b>p0', 'a>p1', 'a>p2'])
   })
 
-  test('runs so many jobs of one network or one addressee at once, and goes on when one is over', () => {
+  test('limits the concurrent jobs per network and per addressee', () => {
     const queue = queueOf([job('a', 'p', 1), job('a', 'q'), job('b', 'p'), job('b', 'q')], 1)
     const first = queue.take()
     assert.equal(first?.name, 'a>p1')
     assert.equal(queue.take()?.name, 'b>q0')
     assert.equal(queue.take(), undefined)
     queue.end(first as Job)
-    assert.equal(queue.take(), undefined, 'one of b and one for q run')
+    assert.equal(queue.take(), undefined, 'network b and addressee q are at their limit')
   })
 
-  test('lets jobs be taken out while they wait', () => {
+  test('removes waiting jobs', () => {
     const [one, other] = [job('a', 'p', 1), job('a', 'p', 2)]
     const queue = queueOf([one, other])
     queue.remove(one)

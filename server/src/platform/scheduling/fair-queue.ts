@@ -1,8 +1,8 @@
-/** Who sent a job's input, and for whom it is. */
+/** The sending network and the addressee of a job. */
 export interface Whose {
   network: string
   addressee: string
-  /** Of the operator's own: it has its turns like others, and no budget of processor time. */
+  /** For the operator's own jobs: scheduled like others, but without a CPU budget. */
   isUnlimited?: boolean
 }
 
@@ -11,18 +11,18 @@ interface Line<Job> {
   jobs: Job[]
 }
 
-/** What is known of a network or an addressee while it has jobs that wait or run. */
+/** State of a network or an addressee that has waiting or running jobs. */
 interface Share {
   jobs: number
   running: number
-  /** Its last turn; 0: it had none. */
+  /** Number of the last turn; 0 before the first. */
   turn: number
 }
 
 /**
- * A queue with turns for each network and each addressee (round-robin). The next job is one whose network and addressee
- * have both waited longest for a turn. So neither a network with jobs for many addressees nor an addressee with jobs from
- * many networks delays the others. Of each, `atOnce` jobs run at the same time.
+ * A round-robin queue over networks and addressees. The next job is the one whose network and addressee have both waited
+ * longest for a turn. A network with jobs for many addressees does not delay other networks, and an addressee with jobs
+ * from many networks does not delay other addressees. At most `atOnce` jobs of each run at the same time.
  */
 export class FairQueue<Job extends { whose: Whose }> {
   readonly #atOnce: number
@@ -46,7 +46,7 @@ export class FairQueue<Job extends { whose: Whose }> {
     this.#lines.set(keys.join('\n'), line)
   }
 
-  /** The next job, which runs from now on. Undefined: none waits, or those that wait have their share running. */
+  /** Removes the next job and counts it as running. Undefined if no job is waiting or all of them are at their limit. */
   take(): Job | undefined {
     let next: { line: Line<Job>; late: number; early: number } | undefined
     for (const line of this.#lines.values()) {
@@ -59,7 +59,7 @@ export class FairQueue<Job extends { whose: Whose }> {
     }
     const job = next?.line.jobs[0]
     if (!next || !job) return undefined
-    this.#leaveLine(next.line, job)
+    this.#removeFromLine(next.line, job)
     this.#turn++
     for (const key of next.line.keys) {
       const share = this.#shareOf(key)
@@ -69,35 +69,35 @@ export class FairQueue<Job extends { whose: Whose }> {
     return job
   }
 
-  /** A job that `take` gave is over. */
+  /** Must be called when a job returned by `take` ends. */
   end(job: Job): void {
     for (const key of keysOf(job.whose)) {
       this.#shareOf(key).running--
-      this.#forget(key)
+      this.#release(key)
     }
   }
 
-  /** Takes out a job that waits. */
+  /** Removes a waiting job. */
   remove(job: Job): void {
     const line = this.#lines.get(keysOf(job.whose).join('\n'))
     if (!line?.jobs.includes(job)) return
-    this.#leaveLine(line, job)
-    for (const key of line.keys) this.#forget(key)
+    this.#removeFromLine(line, job)
+    for (const key of line.keys) this.#release(key)
   }
 
-  /** All that wait, and are taken out. */
+  /** Removes and returns all waiting jobs. */
   removeAll(): Job[] {
     const jobs = [...this.#lines.values()].flatMap((line) => [...line.jobs])
     for (const job of jobs) this.remove(job)
     return jobs
   }
 
-  #leaveLine(line: Line<Job>, job: Job): void {
+  #removeFromLine(line: Line<Job>, job: Job): void {
     line.jobs.splice(line.jobs.indexOf(job), 1)
     if (line.jobs.length === 0) this.#lines.delete(line.keys.join('\n'))
   }
 
-  #forget(key: string): void {
+  #release(key: string): void {
     const share = this.#shareOf(key)
     share.jobs--
     if (share.jobs === 0) this.#shares.delete(key)
@@ -105,7 +105,7 @@ export class FairQueue<Job extends { whose: Whose }> {
 
   #shareOf(key: string): Share {
     const share = this.#shares.get(key)
-    if (!share) throw new Error('a job that is not in the queue')
+    if (!share) throw new Error('the job is not in the queue')
     return share
   }
 }

@@ -3,12 +3,12 @@ import { describe, test } from 'node:test'
 import { PosternError } from '../errors.ts'
 import { KeyedSemaphore } from './keyed-semaphore.ts'
 
-/** Work that ends when the test says so. */
-function pieces(shares: KeyedSemaphore<string>) {
+/** Tasks that end when the test calls `end`. */
+function tasks(semaphore: KeyedSemaphore<string>) {
   const running: string[] = []
   const ends = new Map<string, () => void>()
   const start = (key: string, name: string) =>
-    shares.run(key, () => {
+    semaphore.run(key, () => {
       running.push(name)
       return new Promise<string>((resolve) =>
         ends.set(name, () => {
@@ -22,9 +22,9 @@ function pieces(shares: KeyedSemaphore<string>) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('shares', () => {
-  test('lets so many of a key run at once, the others in their order, and other keys beside them', async () => {
-    const { running, start, end } = pieces(new KeyedSemaphore({ atOnce: 2, waitingAtMost: 10 }))
+describe('a keyed semaphore', () => {
+  test("limits a key's running tasks, starts waiting ones in order, and does not block other keys", async () => {
+    const { running, start, end } = tasks(new KeyedSemaphore({ atOnce: 2, waitingAtMost: 10 }))
     const all = [start('a', 'a1'), start('a', 'a2'), start('a', 'a3'), start('a', 'a4'), start('b', 'b1')]
     assert.deepEqual(running, ['a1', 'a2', 'b1'])
     end('a2')
@@ -37,16 +37,16 @@ describe('shares', () => {
     assert.deepEqual(await Promise.all(all), ['a1', 'a2', 'a3', 'a4', 'b1'])
   })
 
-  test('gives the share back when the work fails', async () => {
-    const shares = new KeyedSemaphore<string>({ atOnce: 1, waitingAtMost: 10 })
-    const failed = shares.run('a', () => Promise.reject(new Error('failed')))
-    const next = shares.run('a', async () => 'done')
+  test('releases the slot when the task fails', async () => {
+    const semaphore = new KeyedSemaphore<string>({ atOnce: 1, waitingAtMost: 10 })
+    const failed = semaphore.run('a', () => Promise.reject(new Error('failed')))
+    const next = semaphore.run('a', async () => 'done')
     await assert.rejects(failed, /failed/)
     assert.equal(await next, 'done')
   })
 
-  test('refuses a key for which enough wait, and no other key', async () => {
-    const { start, end } = pieces(new KeyedSemaphore({ atOnce: 1, waitingAtMost: 1 }))
+  test('rejects a key with too many waiting tasks, but no other key', async () => {
+    const { start, end } = tasks(new KeyedSemaphore({ atOnce: 1, waitingAtMost: 1 }))
     const first = start('a', 'a1')
     const second = start('a', 'a2')
     await assert.rejects(

@@ -1,18 +1,18 @@
 import { PosternError } from '../errors.ts'
 
-interface Place {
+interface KeyState {
   running: number
   waiting: (() => void)[]
 }
 
 /**
- * A share of something that is scarce, for each key: so many pieces of work at once, and so many more that wait in their
- * order. A key that has more is refused with `rate_limited`. A semaphore per key.
+ * A semaphore per key: up to `atOnce` tasks run at the same time and up to `waitingAtMost` wait in order. Additional tasks
+ * for the key fail with `rate_limited`.
  */
 export class KeyedSemaphore<Key> {
   readonly #atOnce: number
   readonly #waitingAtMost: number
-  readonly #places = new Map<Key, Place>()
+  readonly #keys = new Map<Key, KeyState>()
 
   constructor({ atOnce, waitingAtMost }: { atOnce: number; waitingAtMost: number }) {
     this.#atOnce = atOnce
@@ -20,25 +20,25 @@ export class KeyedSemaphore<Key> {
   }
 
   async run<T>(key: Key, work: () => Promise<T>): Promise<T> {
-    const place = this.#places.get(key) ?? { running: 0, waiting: [] }
-    this.#places.set(key, place)
-    if (place.running < this.#atOnce) place.running++
-    else await this.#wait(place)
+    const state = this.#keys.get(key) ?? { running: 0, waiting: [] }
+    this.#keys.set(key, state)
+    if (state.running < this.#atOnce) state.running++
+    else await this.#wait(state)
     try {
       return await work()
     } finally {
-      const next = place.waiting.shift()
-      // The share goes on to the next one, so `running` stays as it is.
+      const next = state.waiting.shift()
+      // The next task takes over the slot, so `running` does not change.
       if (next) next()
-      else if (--place.running === 0) this.#places.delete(key)
+      else if (--state.running === 0) this.#keys.delete(key)
     }
   }
 
-  #wait({ waiting }: Place): Promise<void> {
+  #wait({ waiting }: KeyState): Promise<void> {
     if (waiting.length >= this.#waitingAtMost) {
       throw new PosternError(
         'rate_limited',
-        `Too many requests at once: ${this.#atOnce} are in progress and ${waiting.length} are waiting. Send fewer at a time.`,
+        `Too many concurrent requests: ${this.#atOnce} are in progress and ${waiting.length} are waiting. Send fewer at the same time.`,
         { retryAfterSeconds: 1 },
       )
     }

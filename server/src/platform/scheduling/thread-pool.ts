@@ -3,51 +3,51 @@ import { PosternError } from '../errors.ts'
 import type { CpuBudget } from './cpu-budget.ts'
 import { FairQueue, type Whose } from './fair-queue.ts'
 
-/** A job took longer than it may, and its thread was ended with it. */
+/** A job exceeded its time limit and its thread was terminated. */
 export class TookTooLong extends Error {}
 
 export interface ThreadPoolOptions {
   start: () => Worker
   threads: number
-  /** Jobs in one thread at the same time. */
+  /** Concurrent jobs per thread. */
   atOnce: number
-  /** Of one network or one addressee, in all threads. */
+  /** Concurrent jobs per network and per addressee, across all threads. */
   atOncePerShare: number
-  /** How long one job may run. Only where a thread has one job at a time. */
+  /** Time limit for a job. Requires `atOnce: 1`. */
   withinMs?: number
-  /** How long a job waits for its turn. */
+  /** How long a job waits in the queue before it fails. */
   waitMs: number
-  /** Threads that have jobs and report nothing for so long are ended. */
+  /** A thread with jobs that reports nothing for this long is terminated. */
   silentMs: number
   budget: CpuBudget
-  /** What a job takes at most is little (cpu-budget.ts). */
+  /** `small` if every job takes little CPU time (cpu-budget.ts). */
   jobs: 'small' | 'any'
 }
 
-interface Job<Order> {
+interface Job<Task> {
   whose: Whose
-  order: Order
+  task: Task
   timer: NodeJS.Timeout | undefined
   resolve(answer: unknown): void
   reject(error: Error): void
 }
 
-/** What a thread reports. `begun`: the job's time starts to count. */
-type Word = { no: number } & (
+/** A message from a thread. `begun` starts the job's time limit. */
+type Report = { id: number } & (
   | { begun: true }
   | { answer: unknown; cpuMs: number }
   | { fault: string; cpuMs: number }
 )
 
 /**
- * Threads that take jobs in fair order (fair-queue.ts). The thread measures the processor time of each job, which is charged
- * to its network and its addressee (cpu-budget.ts); jobs of one that has used up its budget are refused with
- * `rate_limited`, as are jobs that wait too long. Threads start with the first job.
+ * Runs jobs in worker threads, in fair order (fair-queue.ts). Each thread measures the CPU time of its jobs, which is
+ * charged to the network and the addressee (cpu-budget.ts). Jobs over budget, and jobs that wait too long, fail with
+ * `rate_limited`. Threads start on demand.
  */
-export class ThreadPool<Order> {
+export class ThreadPool<Task> {
   readonly #options: ThreadPoolOptions
-  readonly #queue: FairQueue<Job<Order>>
-  #threads: Thread<Order>[] = []
+  readonly #queue: FairQueue<Job<Task>>
+  #threads: Thread<Task>[] = []
   #isClosed = false
 
   constructor(options: ThreadPoolOptions) {
@@ -55,10 +55,10 @@ export class ThreadPool<Order> {
     this.#queue = new FairQueue({ atOnce: options.atOncePerShare })
   }
 
-  run(order: Order, whose: Whose): Promise<unknown> {
-    if (this.#isClosed) throw new Error('the threads are closed')
+  run(task: Task, whose: Whose): Promise<unknown> {
+    if (this.#isClosed) throw new Error('the thread pool is closed')
     return new Promise((resolve, reject) => {
-      const job: Job<Order> = { whose, order, timer: undefined, resolve, reject }
+      const job: Job<Task> = { whose, task, timer: undefined, resolve, reject }
       job.timer = setTimeout(() => {
         this.#queue.remove(job)
         reject(refused('Too many messages are waiting for analysis. Try again later.'))
@@ -72,7 +72,7 @@ export class ThreadPool<Order> {
     this.#isClosed = true
     for (const { timer, reject } of this.#queue.removeAll()) {
       clearTimeout(timer)
-      reject(new Error('the threads are closed'))
+      reject(new Error('the thread pool is closed'))
     }
     await Promise.all(this.#threads.map((thread) => thread.end()))
   }
@@ -91,22 +91,22 @@ export class ThreadPool<Order> {
       try {
         this.#start(thread, job)
       } catch (error) {
-        // The machine gives us no more threads.
+        // The system cannot start more threads.
         this.#queue.end(job)
         job.reject(error as Error)
       }
     }
   }
 
-  /** Undefined: all threads are busy. */
-  #idle(): Thread<Order> | 'new' | undefined {
+  /** Undefined if all threads are busy. */
+  #idle(): Thread<Task> | 'new' | undefined {
     this.#threads = this.#threads.filter(({ isGone }) => !isGone)
     const idle = this.#threads.find(({ load }) => load < this.#options.atOnce)
     return idle ?? (this.#threads.length < this.#options.threads ? 'new' : undefined)
   }
 
-  #start(found: Thread<Order> | 'new', job: Job<Order>): void {
-    const thread = found === 'new' ? new Thread<Order>(this.#options) : found
+  #start(found: Thread<Task> | 'new', job: Job<Task>): void {
+    const thread = found === 'new' ? new Thread<Task>(this.#options) : found
     if (found === 'new') this.#threads.push(thread)
     const over = (cpuMs: number, settle: () => void) => {
       this.#options.budget.charge(job.whose, cpuMs)
@@ -114,7 +114,7 @@ export class ThreadPool<Order> {
       settle()
       this.#next()
     }
-    thread.run(job.order, {
+    thread.run(job.task, {
       onAnswer: (answer, cpuMs) => over(cpuMs, () => job.resolve(answer)),
       onFault: (error, cpuMs) => over(cpuMs, () => job.reject(error)),
     })
@@ -127,15 +127,15 @@ export const overspent = (): PosternError =>
 const refused = (why: string): PosternError =>
   new PosternError('rate_limited', why, { retryAfterSeconds: 60 })
 
-interface Asker {
+interface Callbacks {
   onAnswer(answer: unknown, cpuMs: number): void
   onFault(error: Error, cpuMs: number): void
 }
 
-class Thread<Order> {
+class Thread<Task> {
   readonly #worker: Worker
   readonly #options: ThreadPoolOptions
-  readonly #waiting = new Map<number, Asker>()
+  readonly #waiting = new Map<number, Callbacks>()
   #silence: NodeJS.Timeout | undefined
   #limit: NodeJS.Timeout | undefined
   #begunAt = 0
@@ -145,7 +145,7 @@ class Thread<Order> {
   constructor(options: ThreadPoolOptions) {
     this.#options = options
     this.#worker = options.start()
-    this.#worker.on('message', (word: Word) => this.#hear(word))
+    this.#worker.on('message', (report: Report) => this.#handle(report))
     this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))))
     this.#worker.on('exit', () => this.#fail(new Error('the analysis thread exited')))
     this.#worker.unref()
@@ -155,117 +155,117 @@ class Thread<Order> {
     return this.#waiting.size
   }
 
-  run(order: Order, asker: Asker): void {
-    const no = ++this.#last
-    // While an answer is awaited the process must not end.
+  run(task: Task, callbacks: Callbacks): void {
+    const id = ++this.#last
+    // The process must not exit while a job is running.
     if (this.#waiting.size === 0) {
       this.#worker.ref()
       this.#silence = setTimeout(() => this.#giveUp(), this.#options.silentMs)
     }
-    this.#waiting.set(no, asker)
-    this.#worker.postMessage({ no, order })
+    this.#waiting.set(id, callbacks)
+    this.#worker.postMessage({ id, task })
   }
 
   async end(): Promise<void> {
     await this.#worker.terminate()
   }
 
-  #hear(word: Word): void {
-    const asker = this.#waiting.get(word.no)
-    // `node --watch` has threads tell what they import, by the same way.
-    if (!asker) return
+  #handle(report: Report): void {
+    const callbacks = this.#waiting.get(report.id)
+    // `node --watch` makes threads report their imports over the same channel.
+    if (!callbacks) return
     this.#silence?.refresh()
-    if ('begun' in word) {
+    if ('begun' in report) {
       this.#begunAt = performance.now()
       if (this.#options.withinMs !== undefined) {
         this.#limit = setTimeout(() => this.#tookTooLong(), this.#options.withinMs)
       }
       return
     }
-    this.#forget(word.no)
-    if ('fault' in word) asker.onFault(new Error(word.fault), word.cpuMs)
-    else asker.onAnswer(word.answer, word.cpuMs)
+    this.#forget(report.id)
+    if ('fault' in report) callbacks.onFault(new Error(report.fault), report.cpuMs)
+    else callbacks.onAnswer(report.answer, report.cpuMs)
   }
 
-  #forget(no: number): void {
+  #forget(id: number): void {
     clearTimeout(this.#limit)
-    this.#waiting.delete(no)
+    this.#waiting.delete(id)
     if (this.#waiting.size > 0) return
     clearTimeout(this.#silence)
     this.#worker.unref()
   }
 
-  /** The time that it ran is charged as processor time: a thread that was ended tells nothing. */
+  /** Charges the elapsed time as CPU time, because a terminated thread reports no CPU time. */
   #tookTooLong(): void {
     this.#fail(new TookTooLong('the job took too long'), performance.now() - this.#begunAt)
     void this.end()
   }
 
-  /** No one can say because of which job. All of them fail, and are asked for again by their senders. */
+  /** It is unknown which job blocks the thread, so all its jobs fail. Senders retry them. */
   #giveUp(): void {
-    this.#fail(new Error('the analysis thread hangs'))
+    this.#fail(new Error('the analysis thread does not respond'))
     void this.end()
   }
 
   #fail(error: Error, cpuMs = 0): void {
     this.isGone = true
     const left = [...this.#waiting.entries()]
-    for (const [no] of left) this.#forget(no)
-    for (const [, asker] of left) asker.onFault(error, cpuMs)
+    for (const [id] of left) this.#forget(id)
+    for (const [, callbacks] of left) callbacks.onFault(error, cpuMs)
   }
 }
 
 export interface Answered {
   answer: unknown
-  /** What is given away to the other thread instead of being copied. */
+  /** Buffers to transfer to the other thread instead of copying them. */
   transfer?: ArrayBuffer[]
 }
 
 /**
- * In the thread. Jobs may wait for the network; others run meanwhile. So that each is charged for its own processor time,
- * `resume` is called where a job goes on after it has waited.
+ * Runs in the thread. While a job waits for the network, other jobs run. A job must call `resume` after each wait, so that
+ * CPU time is charged to the right job.
  */
-export function serveJobs<Order>(handle: (order: Order, resume: () => void) => Promise<Answered>): void {
+export function serveJobs<Task>(handle: (task: Task, resume: () => void) => Promise<Answered>): void {
   const meter = new Meter()
-  parentPort?.on('message', async ({ no, order }: { no: number; order: Order }) => {
-    const resume = () => meter.switchTo(no)
-    meter.begin(no)
-    parentPort?.postMessage({ no, begun: true } satisfies Word)
+  parentPort?.on('message', async ({ id, task }: { id: number; task: Task }) => {
+    const resume = () => meter.switchTo(id)
+    meter.begin(id)
+    parentPort?.postMessage({ id, begun: true } satisfies Report)
     try {
-      const { answer, transfer } = await handle(order, resume)
-      parentPort?.postMessage({ no, answer, cpuMs: meter.end(no) } satisfies Word, transfer ?? [])
+      const { answer, transfer } = await handle(task, resume)
+      parentPort?.postMessage({ id, answer, cpuMs: meter.end(id) } satisfies Report, transfer ?? [])
     } catch (error) {
-      parentPort?.postMessage({ no, fault: (error as Error).message, cpuMs: meter.end(no) } satisfies Word)
+      parentPort?.postMessage({ id, fault: (error as Error).message, cpuMs: meter.end(id) } satisfies Report)
     }
   })
 }
 
-/** Processor time of this thread, by job. */
+/** CPU time of this thread, by job. */
 class Meter {
   #current: number | undefined
   #readAt = threadCpuMs()
   readonly #spent = new Map<number, number>()
 
-  begin(no: number): void {
-    this.#spent.set(no, 0)
-    this.switchTo(no)
+  begin(id: number): void {
+    this.#spent.set(id, 0)
+    this.switchTo(id)
   }
 
-  switchTo(no: number | undefined): void {
+  switchTo(id: number | undefined): void {
     const now = threadCpuMs()
     const spent = this.#current === undefined ? undefined : this.#spent.get(this.#current)
-    // A job may go on after it was answered: its answer from the DNS came too late.
+    // A job can continue after its result was sent, for example when a DNS response arrives late.
     if (this.#current !== undefined && spent !== undefined) {
       this.#spent.set(this.#current, spent + now - this.#readAt)
     }
     this.#readAt = now
-    this.#current = no
+    this.#current = id
   }
 
-  end(no: number): number {
+  end(id: number): number {
     this.switchTo(undefined)
-    const spent = this.#spent.get(no) ?? 0
-    this.#spent.delete(no)
+    const spent = this.#spent.get(id) ?? 0
+    this.#spent.delete(id)
     return spent
   }
 }

@@ -5,13 +5,13 @@ import type { Logger } from './log.ts'
 import { exposition, registry } from './metrics.ts'
 
 /**
- * For who watches over this process, and for nobody else: `/metrics`, `/healthz`, `/readyz`. A port of its own, so that no
- * front end that leads to the API ever leads here; by default it is reached from the same machine alone.
+ * Serves `/metrics`, `/healthz` and `/readyz` for monitoring. The separate port keeps them out of reach of the API's
+ * reverse proxies; by default it is only reachable from the same machine.
  */
 export interface MetricsOptions {
   host: string
   port: number
-  /** What is answered; rejects with a sentence that says why not. */
+  /** Returns the body of the response, or throws an error that says why the process is not ready. */
   requireReady(): Promise<object>
   log: Logger
 }
@@ -29,7 +29,7 @@ export async function startMetrics({
   requireReady,
   log,
 }: MetricsOptions): Promise<MetricsListener> {
-  const answers: Record<string, () => Promise<Said>> = {
+  const answers: Record<string, () => Promise<MetricsResponse>> = {
     '/metrics': async () => ({ status: 200, type: registry.contentType, text: await exposition() }),
     '/healthz': async () => json(200, { status: 'ok' }),
     '/readyz': async () => json(200, await requireReady()),
@@ -37,7 +37,7 @@ export async function startMetrics({
   const server = createServer(
     { requestTimeout: requestMs, headersTimeout: requestMs },
     (request, response) => {
-      void answer(request, answers, log).then((said) => write(response, said))
+      void answer(request, answers, log).then((result) => write(response, result))
     },
   )
   await new Promise<void>((resolve, reject) => {
@@ -54,37 +54,37 @@ export async function startMetrics({
   }
 }
 
-interface Said {
+interface MetricsResponse {
   status: number
   type: string
   text: string
 }
 
-const json = (status: number, body: object): Said => ({
+const json = (status: number, body: object): MetricsResponse => ({
   ...{ status, type: 'application/json; charset=utf-8' },
   text: JSON.stringify(body),
 })
 
 async function answer(
   { method, url = '' }: IncomingMessage,
-  answers: Record<string, () => Promise<Said>>,
+  answers: Record<string, () => Promise<MetricsResponse>>,
   log: Logger,
-): Promise<Said> {
+): Promise<MetricsResponse> {
   const path = url.replace(/\?.*/s, '')
-  const say = Object.hasOwn(answers, path) ? answers[path] : undefined
-  if (!say || (method !== 'GET' && method !== 'HEAD')) {
-    return json(404, { error: 'not_found', message: 'There is nothing at this address.' })
+  const handle = Object.hasOwn(answers, path) ? answers[path] : undefined
+  if (!handle || (method !== 'GET' && method !== 'HEAD')) {
+    return json(404, { error: 'not_found', message: 'There is nothing at this URL.' })
   }
   try {
-    return await say()
+    return await handle()
   } catch (error) {
     if (error instanceof PosternError) return json(503, { error: error.code, message: error.message })
     log.error({ err: error }, 'metrics could not be collected')
-    return json(500, { error: 'internal_error', message: 'The log of this process says more.' })
+    return json(500, { error: 'internal_error', message: 'Internal error. See the log of this process.' })
   }
 }
 
-function write(response: ServerResponse, { status, type, text }: Said): void {
+function write(response: ServerResponse, { status, type, text }: MetricsResponse): void {
   response.writeHead(status, {
     'content-type': type,
     'content-length': Buffer.byteLength(text),

@@ -11,7 +11,7 @@ import { Sink } from '../../testing/peers/sink.ts'
 import { startReceiver } from '../../testing/peers/webhook-receiver.ts'
 import { exposition, onScrape } from './metrics.ts'
 
-/** The metrics after a mixed load: the API and a worker, a real SMTP server and a real receiver. */
+/** Metrics from the API and a worker under a mixed load, with a real SMTP server and a real webhook receiver. */
 const database = await testDatabase()
 const sink = await Sink.open()
 const receiver = await startReceiver()
@@ -26,12 +26,12 @@ const gauges = new QueueGauges({ db: db.admin, mailDb: cells.all[0].mail, log })
 onScrape(() => gauges.refresh())
 
 interface Shown {
-  /** Names with their labels. */
+  /** Names with labels. */
   series: string[]
   values: Map<string, number>
 }
 
-/** The metrics once that many webhook responses are counted, which is a moment after they were sent. */
+/** Waits until the webhook responses are counted, which happens shortly after they are sent. */
 async function shownAfter(webhooks: number): Promise<Shown> {
   await receiver.until(webhooks)
   return eventually(`${webhooks} attempts are counted`, async () => {
@@ -51,7 +51,9 @@ async function shown(): Promise<Shown> {
   return { series: [...values.keys()].sort(), values }
 }
 
-/** A project with all it needs; mail by every channel, refused mail, and requests to unknown paths. */
+/**
+ * Creates a project, sends mail over every channel, causes mail to be rejected, and requests unknown paths.
+ */
 async function mixedLoad(): Promise<string[]> {
   const sender = await makeSender()
   const { domain, program, path, id } = sender
@@ -74,13 +76,13 @@ async function mixedLoad(): Promise<string[]> {
 }
 
 describe('metrics', () => {
-  test('the number of series does not grow with projects, domains, endpoints, addresses and unknown paths', async () => {
+  test('have a number of series that does not grow with projects, domains, endpoints, addresses or unknown paths', async () => {
     await withWorker(api, database, async () => {
       const names = await mixedLoad()
       const before = await shownAfter(2)
       for (let count = 0; count < 8; count++) names.push(...(await mixedLoad()))
       const after = await shownAfter(18)
-      // The series of a job appears when the job first runs, at any time.
+      // A job's series appears when the job first runs, which can happen at any time.
       const isNew = (one: string) => !before.series.includes(one) && !one.startsWith('postern_job_')
       assert.deepEqual(after.series.filter(isNew), [])
       const text = after.series.join('\n')

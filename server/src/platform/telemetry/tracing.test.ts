@@ -20,7 +20,7 @@ const spanId = '00f067aa0ba902b7'
 const options = { service: 'postern test', version: '0', ratio: 1 }
 
 describe('without a collector', () => {
-  test('nothing is a span, and nothing is read', async () => {
+  test('no span is created and no traceparent is read', async () => {
     assert.equal(isTracing(), false)
     assert.equal(readTraceparent(`00-${traceId}-${spanId}-01`), undefined)
     assert.equal(beginTrace('request', {}), undefined)
@@ -31,7 +31,7 @@ describe('without a collector', () => {
 })
 
 describe('with a collector', () => {
-  test('a trace is that of the caller, and is found again after it was stored', async () => {
+  test("spans join the caller's trace, even after the trace was stored", async () => {
     const collector = await startCollector()
     const tracing = await startTracing({ endpoint: collector.url, ...options })
     const request = beginTrace('request', { parent: readTraceparent(`00-${traceId}-${spanId}-01`) })
@@ -41,7 +41,7 @@ describe('with a collector', () => {
     const dispatch = follow(readStoredTrace(stored), 'dispatch')
     assert.ok(dispatch)
     const failing = within(dispatch, async () => {
-      throw new TypeError('the words of an error stay here')
+      throw new TypeError('the text of an error is not exported')
     })
     await assert.rejects(failing)
     request.end()
@@ -51,11 +51,11 @@ describe('with a collector', () => {
       ['dispatch', traceId, request.spanContext().spanId],
       ['request', traceId, spanId],
     ])
-    assert.ok(!collector.bodies.join('').includes('the words'))
+    assert.ok(!collector.bodies.join('').includes('the text of an error'))
     assert.equal(isTracing(), false)
   })
 
-  test('only a traceparent that is one is believed', async () => {
+  test('only a valid traceparent is accepted', async () => {
     const tracing = await startTracing({ endpoint: 'http://127.0.0.1:9', ...options })
     for (const wrong of [
       ...[undefined, '', 'nonsense', `00-${traceId}-${spanId}`, `00-${traceId.toUpperCase()}-${spanId}-01`],
@@ -70,14 +70,14 @@ describe('with a collector', () => {
     }
     assert.equal(readTraceparent(`00-${traceId}-${spanId}-01`)?.traceFlags, 1)
     assert.equal(readTraceparent(`cc-${traceId}-${spanId}-03-later`)?.traceFlags, 1)
-    // A caller who does not record it does not have us record it.
+    // The caller's sampling decision is respected.
     assert.equal(beginTrace('request', { parent: readTraceparent(`00-${traceId}-${spanId}-00`) }), undefined)
     await tracing.stop()
   })
 
-  test('one that never answers costs spans, and does not keep the process from stopping', async () => {
-    let asked = 0
-    const server = createServer(() => void asked++)
+  test('an unresponsive collector causes spans to be lost but does not block the shutdown', async () => {
+    let requests = 0
+    const server = createServer(() => void requests++)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     cleanUp(async () => server.closeAllConnections())
     cleanUp(async () => void server.close())
@@ -86,9 +86,9 @@ describe('with a collector', () => {
     const before = process.memoryUsage().heapUsed
     for (let count = 0; count < 50_000; count++) beginTrace('request', {})?.end()
     const grown = process.memoryUsage().heapUsed - before
-    assert.ok(grown < 64 * 1024 * 1024, `${grown} bytes are kept`)
-    // It ends although the collector never answers.
+    assert.ok(grown < 64 * 1024 * 1024, `${grown} bytes retained`)
+    // Returns even though the collector does not respond.
     await tracing.stop()
-    assert.ok(asked > 0)
+    assert.ok(requests > 0)
   })
 })

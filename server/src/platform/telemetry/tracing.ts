@@ -14,34 +14,34 @@ import {
 export { type Span, type SpanContext, SpanKind }
 
 /**
- * What a mail went through, as spans for OpenTelemetry, from the request to the SMTP reply and what came after. Where
- * nobody asked for traces (POSTERN_OTLP_ENDPOINT) there is no tracer, every span is undefined, and nothing is loaded.
+ * OpenTelemetry spans for a message, from the request to the SMTP reply and later reports. Without POSTERN_OTLP_ENDPOINT
+ * there is no tracer, every span is undefined, and no OpenTelemetry code is loaded.
  *
- * A span's parent is always named: there is no current one that would have to be carried along in silence. The tracer is
- * ours alone and not registered for all: libraries would trace by themselves, and nobody has looked at what they tell.
- * Attributes are ids, codes and hosts; no address, subject or content, and nothing that anybody keeps secret.
+ * The parent of a span is always passed explicitly; there is no implicit current span. The tracer is not registered
+ * globally, because libraries would then export spans whose contents have not been reviewed. Attributes are ids, codes and
+ * hosts, never addresses, subjects, content or secrets.
  */
 let tracer: Tracer | undefined
 
 export const isTracing = (): boolean => tracer !== undefined
 
 export interface TracingOptions {
-  /** Of a collector that speaks OTLP over HTTP; `/v1/traces` is below it. */
+  /** Base URL of an OTLP/HTTP collector; `/v1/traces` is appended. */
   endpoint: string
-  /** `postern worker` */
+  /** For example `postern worker`. */
   service: string
   version: string
-  /** Of the traces that begin here, the share that is recorded. */
+  /** The share of new traces to record. */
   ratio: number
 }
 
-/** A collector that is slow, or away, costs spans and never mail: what does not fit is dropped. */
+/** If the collector is slow or unreachable, excess spans are dropped and mail is not delayed. */
 const limits = { maxQueueSize: 4096, maxExportBatchSize: 512, scheduledDelayMillis: 1000 }
 const exportMs = 5_000
 const longestText = 256
 
 export async function startTracing(options: TracingOptions): Promise<{ stop(): Promise<void> }> {
-  // A quarter of a second of a processor's time, for those alone who want it.
+  // Loading takes 250 ms of CPU time, so the SDK is loaded only if tracing is enabled.
   const [sdk, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/sdk-trace'),
     import('@opentelemetry/exporter-trace-otlp-http'),
@@ -62,7 +62,7 @@ export async function startTracing(options: TracingOptions): Promise<{ stop(): P
   return {
     async stop() {
       tracer = undefined
-      // What the collector would not have in time is not worth a slow stop.
+      // Spans that cannot be exported in time must not delay the shutdown.
       await provider.shutdown().catch(() => {})
     },
   }
@@ -75,7 +75,7 @@ export interface SpanOptions {
   startTime?: Date
 }
 
-/** The first span in this process: of a trace of its own, or of the caller's, whose word on recording it is kept. */
+/** Starts the first span in this process. With a parent, it joins the caller's trace and follows its sampling decision. */
 export function beginTrace(
   name: string,
   { parent, ...options }: SpanOptions & { parent?: SpanContext | undefined },
@@ -86,7 +86,7 @@ export function beginTrace(
   return span.isRecording() ? span : undefined
 }
 
-/** A span under another one, or under what is known of it; undefined where that was not recorded. */
+/** Starts a child span. Undefined if the parent is not recorded. */
 export function follow(
   parent: Span | SpanContext | undefined,
   name: string,
@@ -96,7 +96,7 @@ export function follow(
   return beginTrace(name, { ...options, parent: 'spanContext' in parent ? parent.spanContext() : parent })
 }
 
-/** Has the span end with the work, and say that it failed where it does. */
+/** Ends the span when `work` ends, with an error status if it fails. */
 export async function within<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
   if (!span) return work()
   try {
@@ -109,11 +109,11 @@ export async function within<T>(span: Span | undefined, work: () => Promise<T>):
   }
 }
 
-// W3C Trace Context §3.2.2. Later versions may have more behind it.
+// W3C Trace Context §3.2.2. Later versions may append fields.
 const traceparent =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/
 
-/** What a caller says its trace is; undefined for what says nothing. */
+/** Undefined if the header is missing or invalid. */
 export function readTraceparent(header: unknown): SpanContext | undefined {
   if (!tracer || typeof header !== 'string' || header.length > longestText) return undefined
   const [, traceId, spanId, flags = '0'] = traceparent.exec(header) ?? []
@@ -125,12 +125,12 @@ export function readTraceparent(header: unknown): SpanContext | undefined {
 const traceIdBytes = 16
 const spanIdBytes = 8
 
-/** A span that is recorded, as it is stored with a mail: 24 octets. Null for all others, which cost nothing. */
+/** The 24 octets of a recorded span that are stored with a message. Null if the span is not recorded. */
 export function storedTrace(span: SpanContext | undefined): Buffer | null {
   return span ? Buffer.from(span.traceId + span.spanId, 'hex') : null
 }
 
-/** The same, read again by another process. */
+/** Restores a stored span in another process. */
 export function readStoredTrace(stored: Buffer | null | undefined): SpanContext | undefined {
   if (!tracer || stored?.length !== traceIdBytes + spanIdBytes) return undefined
   return {

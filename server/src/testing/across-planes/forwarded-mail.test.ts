@@ -19,7 +19,7 @@ import { startDns } from '../peers/dns.ts'
 import { Sink } from '../peers/sink.ts'
 import { SmtpClient } from '../peers/smtp-client.ts'
 
-/** Mail that comes in and is sent on, to a real SMTP server at the other end. */
+/** Inbound mail that is forwarded to a real SMTP server. */
 const sink = await Sink.open()
 const dns = await startDns()
 const database = await testDatabase()
@@ -43,10 +43,10 @@ async function makeForwarder(changes: Parameters<typeof makeReceiver>[0] = {}) {
   const shop = await makeReceiver(changes)
   const target = `target${++targets}@example.net`
   await shop.route('sales', { action: 'forward', forward_to: target })
-  const bring = async (from: string, raw = someMail()) =>
+  const submitMail = async (from: string, raw = someMail()) =>
     submit(await open(), raw, { from, to: [shop.at('sales')] })
-  const arrives = () => sink.next(({ to }) => to[0] === target)
-  return { ...shop, target, bring, arrives }
+  const nextDelivery = () => sink.next(({ to }) => to[0] === target)
+  return { ...shop, target, submitMail, nextDelivery }
 }
 
 const statusOf = async (messageId: string) =>
@@ -56,11 +56,11 @@ const statusOf = async (messageId: string) =>
     ])
   )[0]?.status
 
-const becomes = (messageId: string, status: string): Promise<boolean> =>
+const waitForStatus = (messageId: string, status: string): Promise<boolean> =>
   eventually(`the message is ${status}`, async () => (await statusOf(messageId)) === status)
 
-describe('mail that is forwarded', () => {
-  test('arrives as it came but for what is added, from a return path of the domain, sealed', async () => {
+describe('forwarded mail', () => {
+  test('arrives unchanged, with an ARC seal and a return path at the domain', async () => {
     const shop = await makeForwarder()
     const [key] = await database.query<{ selector: string; public_key: string }>(
       'select selector, public_key from control.dkim_keys where project_id = $1',
@@ -75,8 +75,8 @@ describe('mail that is forwarded', () => {
       },
     ])
     const raw = someMail({ fields: ['X-Odd:   kept \t as it is'], body: 'Hello\r\n\r\n..dots' })
-    assert.match(await shop.bring('ada@example.com', raw), /^250/)
-    const delivery = await shop.arrives()
+    assert.match(await shop.submitMail('ada@example.com', raw), /^250/)
+    const delivery = await shop.nextDelivery()
     const text = delivery.raw.toString('latin1')
     assert.ok(text.endsWith(`${raw.replace('..dots', '.dots')}\r\n`), text)
     assert.match(delivery.from, new RegExp(`^SRS0=.{8}=..=example\\.com=ada@bounces\\.${shop.domain.name}$`))
@@ -89,7 +89,7 @@ describe('mail that is forwarded', () => {
       spf: 'pass',
     })
     const [row = assert.fail()] = await inboundOf(shop.id)
-    await becomes(row.message_id ?? '', 'sent')
+    await waitForStatus(row.message_id ?? '', 'sent')
     const usage = await admin.get(`${shop.path}/usage`)
     assert.equal(usage.body.day.accepted, 1)
     assert.equal(row.body_id, null)
@@ -97,26 +97,26 @@ describe('mail that is forwarded', () => {
     assert.match(
       await submit(await open(), delivery.raw, { to: [shop.at('sales')] }),
       /^554 5\.4\.6/,
-      'and is known when it comes back',
+      'a returned message is a loop',
     )
   })
 
-  test('keeps the null sender, and has an ordinary return path where the sender is too long', async () => {
+  test('keeps the null sender, and uses an ordinary return path for a long sender', async () => {
     const shop = await makeForwarder()
-    await shop.bring('')
-    assert.equal((await shop.arrives()).from, '')
-    await shop.bring(`${'a'.repeat(60)}@example.com`)
-    assert.match((await shop.arrives()).from, /^bounce-[a-z2-7]{48}@bounces\./)
-    await shop.bring('"quoted"@example.com')
-    assert.match((await shop.arrives()).from, /^bounce-[a-z2-7]{48}@bounces\./)
+    await shop.submitMail('')
+    assert.equal((await shop.nextDelivery()).from, '')
+    await shop.submitMail(`${'a'.repeat(60)}@example.com`)
+    assert.match((await shop.nextDelivery()).from, /^bounce-[a-z2-7]{48}@bounces\./)
+    await shop.submitMail('"quoted"@example.com')
+    assert.match((await shop.nextDelivery()).from, /^bounce-[a-z2-7]{48}@bounces\./)
   })
 
-  test('to two addresses that lead to one goes there once', async () => {
+  test('to two addresses with the same target is sent once', async () => {
     const shop = await makeForwarder()
     await shop.route('orders', { action: 'forward', forward_to: shop.target.toUpperCase() })
     const to = [shop.at('sales'), shop.at('orders'), shop.at('sales+x')]
     assert.match(await submit(await open(), someMail(), { from: 'ada@example.com', to }), /^250/)
-    await shop.arrives()
+    await shop.nextDelivery()
     const rows = await inboundOf(shop.id)
     assert.equal(rows.length, 3)
     assert.equal(new Set(rows.map(({ message_id }) => message_id)).size, 1)
@@ -127,29 +127,29 @@ describe('mail that is forwarded', () => {
     assert.equal(count?.count, '1')
   })
 
-  test('is to come again over the quota, without a subscription, and of a domain that is not verified', async () => {
+  test('is deferred if the quota is exceeded, there is no subscription, or the domain is unverified', async () => {
     const { id: planId } = await makePlan({ max_mails_per_day: 1 })
     const full = await makeForwarder({ planId })
-    assert.match(await full.bring('ada@example.com'), /^250/)
-    assert.match(await full.bring('ada@example.com'), /^452 4\.2\.2/)
+    assert.match(await full.submitMail('ada@example.com'), /^250/)
+    assert.match(await full.submitMail('ada@example.com'), /^452 4\.2\.2/)
     assert.equal((await inboundOf(full.id)).length, 1)
 
     const unpaid = await makeForwarder()
     await admin.patch(unpaid.path, { admin_subscription_status: 'canceled', reason: 'Unpaid' })
-    assert.match(await unpaid.bring('ada@example.com'), /^450 4\.3\.0/)
+    assert.match(await unpaid.submitMail('ada@example.com'), /^450 4\.3\.0/)
 
-    const unproved = await makeForwarder({ status: 'pending' })
-    assert.match(await unproved.bring('ada@example.com'), /^450 4\.3\.0/)
-    assert.deepEqual(await inboundOf(unproved.id), [])
+    const unverified = await makeForwarder({ status: 'pending' })
+    assert.match(await unverified.submitMail('ada@example.com'), /^450 4\.3\.0/)
+    assert.deepEqual(await inboundOf(unverified.id), [])
   })
 
-  test('to an address that is suppressed is taken, and goes nowhere', async () => {
+  test('to a suppressed address is accepted but not sent', async () => {
     const shop = await makeForwarder()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason) values ($1, $2, 'manual')`,
       [shop.id, shop.target],
     )
-    assert.match(await shop.bring('ada@example.com'), /^250/)
+    assert.match(await shop.submitMail('ada@example.com'), /^250/)
     const [row = assert.fail()] = await inboundOf(shop.id)
     assert.equal(await statusOf(row.message_id ?? ''), 'suppressed')
   })
@@ -172,7 +172,7 @@ describe('mail that fails DMARC', () => {
       { name: '_dmarc.true.example', type: 'TXT', value: 'v=DMARC1; p=reject' },
     ])
 
-  test('is not forwarded where the domain in From asks for reject or quarantine, its subdomains included', async () => {
+  test('is not forwarded if the policy of the domain in From, or of its parent domain, is reject or quarantine', async () => {
     await zone()
     const shop = await makeForwarder()
     for (const [from, sender] of [
@@ -181,14 +181,14 @@ describe('mail that fails DMARC', () => {
       ['From: a@news.bank.example', 'eve@elsewhere.example'],
       ['From: a@sub.shop.example', 'eve@elsewhere.example'],
     ] as const) {
-      assert.match(await shop.bring(sender, mailFrom(from)), /^550 5\.7\.26 /, from)
+      assert.match(await shop.submitMail(sender, mailFrom(from)), /^550 5\.7\.26 /, from)
     }
     assert.deepEqual(await notForwarded(shop.id), [])
     const usage = await admin.get(`${shop.path}/usage`)
     assert.equal(usage.body.day.accepted, 0)
   })
 
-  test('is not forwarded without one domain in From, of which DMARC could say anything', async () => {
+  test('is not forwarded unless From contains exactly one domain', async () => {
     await zone()
     const shop = await makeForwarder()
     for (const from of [
@@ -197,23 +197,23 @@ describe('mail that fails DMARC', () => {
       [],
     ]) {
       assert.match(
-        await shop.bring('eve@elsewhere.example', mailFrom(...from)),
+        await shop.submitMail('eve@elsewhere.example', mailFrom(...from)),
         /^550 5\.7\.26 /,
         from.join(),
       )
     }
   })
 
-  test('is forwarded where the domain asks for nothing, and so is what passes', async () => {
+  test('is forwarded if the policy is none, as is mail that passes', async () => {
     await zone()
     const shop = await makeForwarder()
-    assert.match(await shop.bring('eve@elsewhere.example', mailFrom('From: a@shop.example')), /^250/)
-    await shop.arrives()
-    assert.match(await shop.bring('ada@true.example', mailFrom('From: ada@true.example')), /^250/)
-    await shop.arrives()
+    assert.match(await shop.submitMail('eve@elsewhere.example', mailFrom('From: a@shop.example')), /^250/)
+    await shop.nextDelivery()
+    assert.match(await shop.submitMail('ada@true.example', mailFrom('From: ada@true.example')), /^250/)
+    await shop.nextDelivery()
   })
 
-  test('is taken for other routes that it came for, and the row says why it was not forwarded', async () => {
+  test('is accepted for other routes, and the row records why it was not forwarded', async () => {
     await zone()
     const shop = await makeForwarder()
     await shop.route('support', shop.toEndpoint)
@@ -232,18 +232,23 @@ describe('mail that fails DMARC', () => {
   })
 })
 
-describe('forwards of a day', () => {
-  test('are limited and counted apart from other mail, and beyond the limit the sender tries again', async () => {
+describe('the daily limit on forwards', () => {
+  test('is counted separately from other mail, and mail that would exceed it is deferred', async () => {
     const byteLimits = { ...ampleByteLimits, max_forwards_per_day: 2 }
     const { open: openLimited } = await openInbound(api, database, { byteLimits })
     const shop = await makeForwarder()
     await shop.route('support', shop.toEndpoint)
-    const bring = async (local: string) =>
+    const submitMail = async (local: string) =>
       (
         await submit(await openLimited(), someMail(), { from: 'ada@example.com', to: [shop.at(local)] })
       ).slice(0, 9)
     assert.deepEqual(
-      [await bring('sales'), await bring('sales'), await bring('sales'), await bring('support')],
+      [
+        await submitMail('sales'),
+        await submitMail('sales'),
+        await submitMail('sales'),
+        await submitMail('support'),
+      ],
       ['250 2.0.0', '250 2.0.0', '452 4.2.2', '250 2.0.0'],
     )
     const { limits } = (await admin.get(`${shop.path}/usage`)).body
@@ -252,8 +257,8 @@ describe('forwards of a day', () => {
   })
 })
 
-describe('a report about it', () => {
-  /** What the MTA got with it, as it would put it into a report. */
+describe('a report about forwarded mail', () => {
+  /** The envelope id that the MTA received and would put into a report. */
   const envidOf = (messageId: string, shop: { id: number }) =>
     database
       .query<{ shard: number }>('select shard from mail.messages where id = $1 and project_id = $2', [
@@ -292,15 +297,15 @@ describe('a report about it', () => {
 
   const confirmed = { name: 'example.com', type: 'TXT', value: 'v=spf1 ip4:127.0.0.1 -all' } as const
 
-  test('is told to nobody where a forger may have named them', async () => {
+  test('is not returned to a sender that may be forged', async () => {
     await dns.setZone('.', [confirmed, { name: 'victim.example', type: 'TXT', value: 'v=spf1 -all' }])
     for (const sender of ['eve@victim.example', 'eve@without-spf.example']) {
       const shop = await makeForwarder()
-      await shop.bring(sender)
-      const { from } = await shop.arrives()
+      await shop.submitMail(sender)
+      const { from } = await shop.nextDelivery()
       const [row = assert.fail()] = await inboundOf(shop.id)
       const messageId = row.message_id ?? ''
-      await becomes(messageId, 'sent')
+      await waitForStatus(messageId, 'sent')
       assert.match(await report(from, failure(await envidOf(messageId, shop), shop.target)), /^250/)
       assert.equal(await statusOf(messageId), 'bounced')
       const [count] = await database.query<{ count: number }>(
@@ -311,32 +316,32 @@ describe('a report about it', () => {
     }
   })
 
-  test('makes it bounced, and is passed on to whoever sent it, with the null sender, once', async () => {
+  test('marks the message as bounced and is returned to the sender once, with the null sender', async () => {
     await dns.setZone('.', [confirmed])
     const shop = await makeForwarder()
     const sender = `ada${targets}@example.com`
-    await shop.bring(sender)
-    const { from } = await shop.arrives()
+    await shop.submitMail(sender)
+    const { from } = await shop.nextDelivery()
     const [row = assert.fail()] = await inboundOf(shop.id)
     const messageId = row.message_id ?? ''
-    await becomes(messageId, 'sent')
+    await waitForStatus(messageId, 'sent')
     const raw = failure(await envidOf(messageId, shop), shop.target)
     assert.match(await report(from, raw), /^250/)
     assert.match(await report(from, raw), /^250/)
     assert.equal(await statusOf(messageId), 'bounced')
-    const told = await sink.next(({ to }) => to[0] === sender)
-    assert.equal(told.from, '')
-    assert.match(told.raw.toString(), /^Content-Type: multipart\/report/m)
+    const returned = await sink.next(({ to }) => to[0] === sender)
+    assert.equal(returned.from, '')
+    assert.match(returned.raw.toString(), /^Content-Type: multipart\/report/m)
     await sleep(500)
     assert.equal(sink.received.filter(({ to }) => to[0] === sender).length, 1)
   })
 
-  test('whose envelope id is none of ours, or whose address is made up, is nothing', async () => {
+  test('with a foreign envelope id or a forged address has no effect', async () => {
     const shop = await makeForwarder()
-    await shop.bring('eve@example.com')
-    const { from } = await shop.arrives()
+    await shop.submitMail('eve@example.com')
+    const { from } = await shop.nextDelivery()
     const [row = assert.fail()] = await inboundOf(shop.id)
-    await becomes(row.message_id ?? '', 'sent')
+    await waitForStatus(row.message_id ?? '', 'sent')
     assert.match(await report(from, failure('bounce-aaaa', shop.target)), /^250/)
     assert.equal(await statusOf(row.message_id ?? ''), 'sent')
     assert.match(await report(from.replace('=eve@', '=mallory@'), someMail()), /^550 5\.1\.1/)

@@ -14,8 +14,8 @@ import { eventually } from '../harness/waiting.ts'
 import { SmtpPeer } from '../peers/smtp-peer.ts'
 
 /**
- * From the first octet that a customer brings to the last that an MTA gets: nobody hides a second mail, a command or a
- * field in a mail. The MTA takes for the end of a mail whatever any MTA was ever seen to take, and drops every NUL.
+ * Tests the whole path from a customer's first octet to the MTA: no message can smuggle in a second message, a command
+ * or a header field. The MTA accepts every end-of-data sequence that any known MTA accepts, and drops NULs.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -52,7 +52,7 @@ const ends = [
   '\r\n.\0\r\n',
   '\r\0\n.\r\n',
 ]
-// The true end, as a client sends it in a mail: with its dot doubled.
+// The real end-of-data sequence, with the dot doubled as a client sends it within a message.
 const stuffed = ['\r\n..\r\n', '\r\n...\r\n', '\r\n.. \r\n']
 const hidden = [
   'MAIL FROM:<eve@evil.example>',
@@ -63,8 +63,8 @@ const hidden = [
   'Pay.',
 ]
 
-/** Every place of a mail, with something hostile in it. */
-const places: Record<string, (text: string) => string> = {
+/** Inserts hostile text at each location of a message. */
+const locations: Record<string, (text: string) => string> = {
   'the start of the body': (text) => someText(name, { body: text }),
   'the middle of the body': (text) => someText(name, { body: `Hello${text}Bye` }),
   'a part': (text) =>
@@ -83,18 +83,18 @@ const places: Record<string, (text: string) => string> = {
 
 const accepted: string[] = []
 
-/** One session, one mail with whatever follows it; what was accepted of it. */
-async function bring(raw: string, pieces: 'at once' | 'octet by octet'): Promise<string> {
+/** Submits one message in its own session and returns the reply. */
+async function submitRaw(raw: string, pieces: 'in one write' | 'octet by octet'): Promise<string> {
   const client = await open(sender.secret)
   for (const line of ['MAIL FROM:<>', 'RCPT TO:<anna@example.net>', 'DATA']) {
     assert.match((await client.say(line)) ?? '', /^[23]/)
   }
   const octets = Buffer.from(`${raw}\r\n.\r\n`, 'latin1')
-  if (pieces === 'at once') client.write(octets)
+  if (pieces === 'in one write') client.write(octets)
   else for (const octet of octets) client.write(Buffer.of(octet))
   const reply = (await client.reply()) ?? 'gone'
   if (reply.startsWith('250')) accepted.push(idIn(reply))
-  // Whatever was smuggled in would be answered before this.
+  // The reply to a smuggled command would arrive before this one.
   const after = await client.say('NOOP')
   assert.ok(after === undefined || after.startsWith('250 2.0.0 OK'), after)
   client.close()
@@ -108,7 +108,7 @@ const messages = async (): Promise<number> => {
   return row?.count ?? 0
 }
 
-/** What the peer has, once it has as many mails as were accepted, and a moment later, in which more might come. */
+/** Waits until the peer has received all accepted messages, and then a moment longer for unexpected ones. */
 async function handedOver(): Promise<typeof peer.mails> {
   await eventually('every accepted mail is handed over', () => peer.mails.length >= accepted.length)
   await sleep(300)
@@ -128,7 +128,7 @@ const expected = new Set(
 
 async function assertWhole(): Promise<void> {
   const mails = await handedOver()
-  assert.equal(await messages(), accepted.length, 'accepted what nobody was told of')
+  assert.equal(await messages(), accepted.length, 'a message was accepted without a 250 reply')
   assert.equal(mails.length, accepted.length, 'split')
   for (const { from, to, raw } of mails) {
     assert.ok(!`${from}${to}`.includes('evil') && to.length === 1 && to[0]?.includes('anna@example.net'))
@@ -140,19 +140,19 @@ async function assertWhole(): Promise<void> {
   }
 }
 
-describe('a submitted mail, handed to an MTA that takes every line end for one', () => {
-  test('stays one mail, whatever stands in it that looks like its end', async (t) => {
+describe('a submitted message, handed to an MTA that accepts every line ending', () => {
+  test('stays one message even if it contains a lookalike of the end of data', async (t) => {
     let refused = 0
-    for (const [place, make] of Object.entries(places)) {
+    for (const [location, make] of Object.entries(locations)) {
       for (const [n, end] of [...ends, ...stuffed].entries()) {
         const text = `${end}${hidden.join('\r\n')}${end}`
-        const reply = await bring(make(text), n % 4 === 0 ? 'octet by octet' : 'at once')
-        const where = `${place}: ${JSON.stringify(end)}: ${reply}`
+        const reply = await submitRaw(make(text), n % 4 === 0 ? 'octet by octet' : 'in one write')
+        const where = `${location}: ${JSON.stringify(end)}: ${reply}`
         if (!reply.startsWith('250')) refused++
         const isHalf = /(?<!\r)\n|\r(?!\n)/.test(end)
         if (isHalf) assert.match(reply, /^521 5\.5\.2/, where)
         else if (end.includes('\0')) assert.match(reply, /^554 5\.6\.0/, where)
-        else if (/body|part/.test(place)) assert.match(reply, /^250/, where)
+        else if (/body|part/.test(location)) assert.match(reply, /^250/, where)
       }
     }
     await assertWhole()
@@ -160,7 +160,7 @@ describe('a submitted mail, handed to an MTA that takes every line end for one',
     assert.ok(accepted.length >= 9)
   })
 
-  test('gets no field that its sender did not write as one, whatever breaks a line', async (t) => {
+  test('gains no header field from any line-breaking character', async (t) => {
     let refused = 0
     for (const sign of [
       '\n',
@@ -175,14 +175,14 @@ describe('a submitted mail, handed to an MTA that takes every line end for one',
       '%0d%0a',
       '=0D=0A',
     ]) {
-      for (const [place, make] of Object.entries(places)) {
-        if (/body|part/.test(place)) continue
+      for (const [location, make] of Object.entries(locations)) {
+        if (/body|part/.test(location)) continue
         const before = accepted.length
         const octets = Buffer.from(`${sign}Bcc: victim@example.org${sign}X-Injected: yes`).toString('latin1')
-        const reply = await bring(make(octets), 'at once')
+        const reply = await submitRaw(make(octets), 'in one write')
         if (accepted.length === before) refused++
-        // What only looks like one where it is decoded is text.
-        if (!/^[%=]/.test(sign)) assert.match(reply, /^5/, `${place}: ${JSON.stringify(sign)}`)
+        // An encoded line break is text.
+        if (!/^[%=]/.test(sign)) assert.match(reply, /^5/, `${location}: ${JSON.stringify(sign)}`)
       }
     }
     await assertWhole()
@@ -190,8 +190,8 @@ describe('a submitted mail, handed to an MTA that takes every line end for one',
   })
 })
 
-describe('a value of the envelope', () => {
-  test('with a CR, an LF or a NUL in it makes no command, and no mail', async () => {
+describe('an envelope value', () => {
+  test('that contains CR, LF or NUL does not inject a command or a message', async () => {
     const before = await messages()
     const commands = (value: string): string[][] => [
       [`EHLO a${value}`],
@@ -208,7 +208,7 @@ describe('a value of the envelope', () => {
       for (const lines of commands(`${sign}${injected}${sign}`)) {
         const client = await open(sender.secret)
         for (const line of lines) await client.say(line)
-        // Where nothing was taken for a recipient, there is no mail to bring.
+        // Without an accepted recipient, DATA is rejected.
         const reply = (await client.say('DATA')) ?? 'gone'
         assert.match(reply, /^(503|gone)/, `${JSON.stringify(lines)}: ${reply}`)
         client.close()
@@ -217,7 +217,7 @@ describe('a value of the envelope', () => {
     assert.equal(await messages(), before)
   })
 
-  test('of AUTH is a key, or nothing', async () => {
+  test('in AUTH must be exactly an API key', async () => {
     for (const sign of ['\n', '\r', '\0', '\r\n']) {
       const client = await open()
       const reply = await client.say(plainOf(`${sender.secret}${sign}`))

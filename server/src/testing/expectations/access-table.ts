@@ -1,15 +1,17 @@
-import { customerOperations } from '../../customer/routes.ts'
-import { methodOf, routePathsOf } from '../../customer/schema.ts'
-import { successOf } from './customer-calls.ts'
+import { type ExpectedIds, expectedAdminOperations } from './admin-operations.ts'
+import { expectedCustomerOperations } from './customer-operations.ts'
 
 /**
- * For whom each route of the API is, and the status that they get. A new operation of the administrative plane is
- * a line here, and nobody but an administrator is let in; a route of another kind of caller is a decision.
+ * Every API route: who can call it, and the response status. The administrators' and customers' operations have
+ * separate tables.
  */
 export interface Access {
   caller: 'administrator' | 'customer' | 'session' | 'anyone'
   status: number
-  /** What is sent; of an administrative operation, what differs from its own example, in this project. */
+  /**
+   * The request body. For an administrative operation, only the fields that differ from its example; they can depend on
+   * the project's id.
+   */
   body?: object | ((projectId: number) => object)
 }
 
@@ -20,57 +22,36 @@ const administrator = forCaller('administrator')
 const session = forCaller('session')
 const anyone = forCaller('anyone')
 
-interface Ids {
-  project: { user_id: number }
-  plan: { id: number }
-  /** Of each project one. */
-  domains: ReadonlyMap<number, { id: number; name: string }>
-}
-
-/** A route can only be of a domain that its project has. */
-const forwarding =
-  (domains: Ids['domains'], local: string) =>
-  (projectId: number): object => {
-    const domain = domains.get(projectId)
-    return {
-      domain_id: domain?.id ?? 0,
-      address: `${local}@${domain?.name}`,
-      action: 'forward',
-      endpoint_id: null,
-      forward_to: 'helpdesk@example.net',
-    }
-  }
-
-/** Who may do what there is told by two tables of their own, and held against them in customer/conformance/access-matrix.test.ts. */
-const customerRoutes = Object.fromEntries(
-  customerOperations.flatMap((operation) =>
-    routePathsOf(operation).map(({ url }) => [
-      `${methodOf(operation)} /v1${url}`,
-      forCaller('customer')(successOf(operation)),
-    ]),
-  ),
+const customerRoutes = Object.values(expectedCustomerOperations).flatMap(({ routes, status }) =>
+  routes.flatMap((route) => (route === undefined ? [] : [[route, forCaller('customer')(status)] as const])),
 )
 
-export const accessTable = ({ project, plan, domains }: Ids): Record<string, Access> => ({
+const adminRoutes = (ids: ExpectedIds) =>
+  Object.values(expectedAdminOperations).map(({ route, status, body }) => {
+    const bodyIn = body && ((projectId: number) => body(ids, projectId))
+    return [route, administrator(status, bodyIn)] as const
+  })
+
+export const accessTable = (ids: ExpectedIds): Record<string, Access> => ({
   'GET /healthz': anyone(200),
   'GET /readyz': anyone(200),
   'GET /openapi.json': anyone(200),
   'GET /docs': anyone(200),
   'GET /docs/scalar.js': anyone(200),
 
-  // No console is built in that test; how one is served is told in http/console-files.test.ts.
+  // The test runs without a built console; http/console-files.test.ts tests how the console is served.
   'GET /': anyone(302),
   'GET /console': anyone(302),
   'GET /console/*': anyone(404),
 
-  // SNS alone, which is known by its signature, and posts text.
+  // Only for SNS, which posts text and is authenticated by its signature.
   'POST /v1/intake/sns': anyone(415, {}),
-  // Whoever has the link, which nobody makes up.
+  // Authenticated by the token in the link.
   'GET /v1/inbound/:token': anyone(404),
   'GET /v1/forwards/:token': anyone(404),
   'POST /v1/forwards/:token': anyone(404),
 
-  // Whoever has no session opens one here, so what is refused is the wrong password or code.
+  // These start a session; they reject a wrong password or code.
   'POST /v1/auth/sign-in': anyone(401, { email: 'nobody@example.com', password: 'wrong' }),
   'POST /v1/auth/totp/code': anyone(401, { code: '000000' }),
   'POST /v1/auth/backup-code': anyone(401, { code: 'wrong' }),
@@ -85,7 +66,7 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
     current_password: 'wrong',
     new_password: 'a much better password',
   }),
-  // No mail is configured there.
+  // The test configures no mail.
   'POST /v1/auth/password/forgot': anyone(404, { email: 'nobody@example.com' }),
   'POST /v1/auth/password/reset': anyone(404, {
     token: 'pwr_none',
@@ -99,83 +80,10 @@ export const accessTable = ({ project, plan, domains }: Ids): Record<string, Acc
     password: 'correct horse battery staple',
   }),
 
-  ...customerRoutes,
+  ...Object.fromEntries(customerRoutes),
+  ...Object.fromEntries(adminRoutes(ids)),
 
   'ANY /v1/admin': administrator(404),
   'ANY /v1/admin/': administrator(404),
   'ANY /v1/admin/*': administrator(404),
-
-  'GET /v1/admin/search': administrator(200),
-
-  'GET /v1/admin/projects': administrator(200),
-  'POST /v1/admin/projects': administrator(201, { user_id: project.user_id, plan_id: plan.id }),
-  'GET /v1/admin/projects/:project_id': administrator(200),
-  'PATCH /v1/admin/projects/:project_id': administrator(200),
-  'PUT /v1/admin/projects/:project_id/billing': administrator(200),
-
-  'GET /v1/admin/projects/:project_id/members': administrator(200),
-  'POST /v1/admin/projects/:project_id/members': administrator(201),
-  'GET /v1/admin/projects/:project_id/members/:id': administrator(200),
-  'PATCH /v1/admin/projects/:project_id/members/:id': administrator(200),
-  'DELETE /v1/admin/projects/:project_id/members/:id': administrator(204),
-
-  'GET /v1/admin/projects/:project_id/domains': administrator(200),
-  'POST /v1/admin/projects/:project_id/domains': administrator(201),
-  'GET /v1/admin/projects/:project_id/domains/:id': administrator(200),
-  'PATCH /v1/admin/projects/:project_id/domains/:id': administrator(200),
-  'POST /v1/admin/projects/:project_id/domains/:id/verify': administrator(200),
-  'POST /v1/admin/projects/:project_id/domains/:id/rotate': administrator(200),
-  'DELETE /v1/admin/projects/:project_id/domains/:id': administrator(204),
-
-  'GET /v1/admin/projects/:project_id/endpoints': administrator(200),
-  'POST /v1/admin/projects/:project_id/endpoints': administrator(201),
-  'GET /v1/admin/projects/:project_id/endpoints/:id': administrator(200),
-  'PATCH /v1/admin/projects/:project_id/endpoints/:id': administrator(200),
-  'POST /v1/admin/projects/:project_id/endpoints/:id/rotate': administrator(200),
-  'POST /v1/admin/projects/:project_id/endpoints/:id/test': administrator(202),
-  'GET /v1/admin/projects/:project_id/endpoints/:id/attempts': administrator(200),
-  'POST /v1/admin/projects/:project_id/endpoints/:id/replay': administrator(202),
-  'DELETE /v1/admin/projects/:project_id/endpoints/:id': administrator(204),
-
-  'GET /v1/admin/projects/:project_id/routing': administrator(200),
-  'POST /v1/admin/projects/:project_id/routing': administrator(201, forwarding(domains, 'made')),
-  'GET /v1/admin/projects/:project_id/routing/:id': administrator(200),
-  'PATCH /v1/admin/projects/:project_id/routing/:id': administrator(200, forwarding(domains, 'edited')),
-  'DELETE /v1/admin/projects/:project_id/routing/:id': administrator(204),
-  'POST /v1/admin/projects/:project_id/routing/:id/request-confirmation': administrator(200),
-  'GET /v1/admin/projects/:project_id/routing/match': administrator(200),
-
-  'GET /v1/admin/projects/:project_id/api-keys': administrator(200),
-  'POST /v1/admin/projects/:project_id/api-keys': administrator(201),
-  'GET /v1/admin/projects/:project_id/api-keys/:id': administrator(200),
-  'PATCH /v1/admin/projects/:project_id/api-keys/:id': administrator(200),
-  'POST /v1/admin/projects/:project_id/api-keys/:id/rotate': administrator(200),
-  'DELETE /v1/admin/projects/:project_id/api-keys/:id': administrator(204),
-
-  'GET /v1/admin/projects/:project_id/messages': administrator(200),
-  'GET /v1/admin/projects/:project_id/messages/:id': administrator(200),
-  'GET /v1/admin/projects/:project_id/messages/:id/events': administrator(200),
-  'POST /v1/admin/projects/:project_id/messages/:id/cancel': administrator(200),
-  'GET /v1/admin/projects/:project_id/suppressions': administrator(200),
-  'DELETE /v1/admin/projects/:project_id/suppressions/:address': administrator(202),
-  'GET /v1/admin/projects/:project_id/activity': administrator(200),
-  'GET /v1/admin/projects/:project_id/usage': administrator(200),
-  'GET /v1/admin/projects/:project_id/queue': administrator(200),
-  'POST /v1/admin/projects/:project_id/queue/hold': administrator(200),
-  'POST /v1/admin/projects/:project_id/queue/release': administrator(200),
-
-  'GET /v1/admin/plans': administrator(200),
-  'POST /v1/admin/plans': administrator(201),
-  'GET /v1/admin/plans/:id': administrator(200),
-  'PATCH /v1/admin/plans/:id': administrator(200),
-
-  'GET /v1/admin/audit': administrator(200),
-  'GET /v1/admin/audit/export': administrator(200),
-  'GET /v1/admin/audit/verify': administrator(200),
-  'GET /v1/admin/audit/:id': administrator(200),
-  'GET /v1/admin/denials': administrator(200),
-
-  'GET /v1/admin/users': administrator(200),
-  'GET /v1/admin/users/:id': administrator(200),
-  'PATCH /v1/admin/users/:id': administrator(200),
 })

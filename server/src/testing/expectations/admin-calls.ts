@@ -7,24 +7,24 @@ import type { Access } from './access-table.ts'
 import { spellings, type Targets, type Verdict } from './path-targets.ts'
 import { neededQuery, withQuery } from './queries.ts'
 
-/** A request to the administrative plane, and what an administrator gets for it. */
+/** A request to the administrative plane, and the response that an administrator gets. */
 export interface Call extends Sent {
   about: string
-  /** There is no operation at that address. */
+  /** Whether the path belongs to no operation. */
   isToNowhere?: boolean
-  /** Whether it is what the operation is there for, done for good. */
+  /** Whether the request is valid and not a dry run. */
   isGood: boolean
   status: number
   error: string | null
 }
 
-/** Both projects must have suppressed it. */
+/** An address that both projects have suppressed. */
 export const suppressedAddress = 'gone@example.net'
 
 export interface World {
   project: { id: number }
   otherProject: { id: number }
-  /** Makes one thing of each kind, in the project if it belongs to one; by the word before `:id`. */
+  /** Creates one resource of each kind, in the project if it belongs to one. Keyed by the path segment before `:id`. */
   makeOne: Record<string, (projectId: number) => Promise<number | string>>
 }
 
@@ -36,7 +36,7 @@ const refusals = {
 
 type Params = Record<string, string | number>
 
-/** One route about every target: one parameter at a time, the others being what they should be. */
+/** The requests to one route: every value of each parameter, with valid values for the others. */
 export async function callsOf(
   route: string,
   { status, body }: Pick<Access, 'status' | 'body'>,
@@ -56,7 +56,7 @@ export async function callsOf(
       call(`with ${name} ${what}`, { ...own, [name]: value }, verdict),
     ),
   )
-  const good = call('as it should be', own, 'found')
+  const good = call('with valid values', own, 'found')
   const preview = { ...call('as a dry run', own, 'found', '?dry_run=true'), isGood: false, status: 200 }
   return [
     ...calls,
@@ -67,7 +67,7 @@ export async function callsOf(
   ]
 }
 
-/** Where the project is none, nothing is said of its things. */
+/** An invalid project has no resources to refer to. */
 const inProject = (body: Access['body'], projectId: string | number | undefined): object | undefined =>
   typeof body === 'function' ? body(typeof projectId === 'number' ? projectId : 0) : body
 
@@ -77,14 +77,14 @@ export const pathOf = (url: string, params: Params): string =>
 const operationOf = (method: string, url: string) =>
   adminOperations.find((one) => methodOf(one) === method && `/v1${one.path}` === url)
 
-/** Every read has one, but for those that would do long work for nothing. */
+/** Every read has a HEAD route, except where HEAD would do as much work as GET. */
 export function hasHead(route: string): boolean {
   const [method = '', url = ''] = route.split(' ')
   const operation = operationOf(method, url)
   return method === 'GET' && (!operation || isMutation(operation) || operation.hasHead !== false)
 }
 
-/** The operation's example with these changes, and a reason: never what a call is refused for. */
+/** The operation's example with these changes and a reason; always a valid body. */
 export function bodyOf(method: string, url: string, changes?: object): Pick<Sent, 'headers' | 'body'> {
   const operation = operationOf(method, url)
   if (!operation || !isMutation(operation)) return {}
@@ -94,21 +94,21 @@ export function bodyOf(method: string, url: string, changes?: object): Pick<Sent
 
 export const json = { 'content-type': 'application/json' }
 
-/** What no operation takes, and what somebody who may call it is told. */
+/** Bodies that every operation rejects, and the error that an authorised caller gets. */
 export const badBodies = [
   { headers: json, body: ' '.repeat(10 * 1024 * 1024), status: 413, error: 'body_too_large' },
   { headers: json, body: '{"reason":', status: 400, error: 'invalid_json' },
   { headers: { 'content-type': 'text/plain' }, body: 'x', status: 415, error: 'unsupported_media_type' },
 ]
 
-/** Each route has a thing of its own, so that one can be deleted without another missing it. */
+/** Each route has its own resource, which it can delete. */
 async function targetsOf(url: string, { project, otherProject, makeOne }: World) {
   const [, noun] = /([^/]+)\/:id/.exec(url) ?? []
   const isNested = url.includes(':project_id')
   const own: Params = { project_id: project.id, address: suppressedAddress }
   const targets: Record<string, Targets> = {}
   if (noun !== undefined) {
-    const make = makeOne[noun] ?? assert.fail(`the test cannot make one of the ${noun}`)
+    const make = makeOne[noun] ?? assert.fail(`no fixture creates ${noun}`)
     const id = await make(project.id)
     own['id'] = id
     targets['id'] = {
@@ -133,7 +133,7 @@ const nowhere = [
   '/v1/admin/..',
 ]
 
-/** Where there is no operation: addresses that do not exist, and methods that an address does not take. */
+/** Requests without an operation: unknown paths, and methods that a path does not accept. */
 export function callsToNowhere(routes: readonly string[]): Call[] {
   const known = routes
     .filter((route) => route.includes(' /v1/admin/') && !route.startsWith('ANY'))
@@ -147,6 +147,6 @@ export function callsToNowhere(routes: readonly string[]): Call[] {
     .map((route) => {
       const [method = '', path = ''] = route.split(' ')
       const refusal = addresses.has(path) ? refusals.unsupported : refusals.absent
-      return { about: `${route}, where nothing is`, isToNowhere: true, method, path, ...refusal }
+      return { about: `${route}, which does not exist`, isToNowhere: true, method, path, ...refusal }
     })
 }

@@ -3,13 +3,13 @@ import type { TestApi } from '../harness/api.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import { dump } from '../harness/dump.ts'
 
-/** Asserts that the secret is in no table and not in the log. */
+/** Asserts that the secret is not in any table or in the log. */
 export async function assertKeyKeptNowhere(
   database: TestDatabase,
   { logLines }: TestApi,
   secret: string,
 ): Promise<void> {
-  // Without the visible prefix. No other part may appear.
+  // Excludes the visible prefix. No other part may appear.
   const hidden = secret.slice('pk_live_0000'.length)
   const inHexadecimal = Buffer.from(hidden).toString('hex')
   for (const line of [...logLines, ...(await dump(database))]) {

@@ -5,6 +5,7 @@ import type { TestDatabase } from '../harness/database.ts'
 
 export interface RecordedAuditRow {
   operation: string
+  actor_kind: string
   actor_id: number
   project_id: number | null
   reason: string | null
@@ -14,7 +15,7 @@ export interface RecordedAuditRow {
   limit_exception: { limit: string; value: number; count: number } | null
 }
 
-/** The audit row of the request, if it wrote one. */
+/** The audit row that the request wrote, if any. */
 export async function auditRowOf(
   database: TestDatabase,
   { headers }: Answer,
@@ -30,11 +31,11 @@ export async function auditRowOf(
 
 type Addresses = Record<string, string | null>
 
-/** The addresses of a row of `control.audit`, by the paths of their fields. */
+/** The addresses that belong to a `control.audit` row, keyed by field path. */
 export const addressesBeside = `(select coalesce(json_object_agg(part, email), '{}') from control.audit_people
   where audit_id = audit.id and part not in ('actor', 'subject'))`
 
-/** The row with its addresses, as the API returns it. */
+/** The row with its addresses, in the form that the API returns. */
 export function withAuditAddresses<Row extends { addresses: Addresses }>({
   addresses,
   ...row

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
+import type { Domain } from '../../core/control/domains/wire.ts'
 import type { Project } from '../../core/control/projects/wire.ts'
 import type { Answer } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
@@ -15,11 +16,11 @@ export interface ExpectedRow {
   after?: object
   related?: { resource: string; id: number; before: object | null; after: object | null }[]
   limit_exception?: { limit: string; value: number; count: number }
-  /** The person who was changed. Personal data is stored beside the row. */
+  /** The person who was changed. Personal data is stored outside the row. */
   subject?: { email: string; name: string | null }
 }
 
-/** Assertions on the audit rows of one administrator, found by the request id of the response. */
+/** Assertions on one administrator's audit rows, which are found by the response's request id. */
 export function auditOf(database: TestDatabase, admin: { userId: number; email: string }) {
   return {
     /** Asserts that there is exactly this one row, without personal data in the chain. */
@@ -33,6 +34,7 @@ export function auditOf(database: TestDatabase, admin: { userId: number; email: 
       assert.deepEqual(kept, {
         ...nothing,
         ...expected,
+        actor_kind: 'person',
         actor_id: admin.userId,
         resource_type: resource[0],
         resource_id: String(resource[1]),
@@ -50,11 +52,23 @@ export function auditOf(database: TestDatabase, admin: { userId: number; email: 
   }
 }
 
-/** The project as the audit stores it: the editable fields, without counters of mail. */
+/** The project as stored in the audit log: the editable fields, without mail counters. */
 export function keptOfProject(project: Static<typeof Project>): object {
   const { id, bounced, failed, complained, created_at, updated_at, plan, ...kept } = project
-  // The offset of the score. The computed score is that of a new project.
+  // The difference between the score and the computed score, which is 100 for a new project.
   return { ...kept, score_offset: project.reputation_score - 100 }
+}
+
+type DomainFields = Omit<Static<typeof Domain>, 'mta_provider' | 'status' | 'identity' | 'dns_records'> & {
+  identity: { id: number; selector: string | null }
+  dns_records: unknown
+}
+
+/** The domain as stored in the audit log: the editable fields, the status and the identity. */
+export function keptOfDomain(domain: DomainFields): object {
+  const { id, project_id, identity, dns_records, created_at, updated_at, ...rest } = domain
+  const { verified_at, last_checked_at, last_check_error, ...kept } = rest
+  return { ...kept, identity_id: identity.id, selector: identity.selector }
 }
 
 const nothing = {
@@ -64,12 +78,13 @@ const nothing = {
   after: null,
   related: null,
   limit_exception: null,
+  bulk_id: null,
 }
 const nobody = { email: null, name: null, ip: null, user_agent: null }
 
 interface Found {
   kept: object
-  /** The whole row as text, including the columns of the chain. */
+  /** The whole row as text, including the chain columns. */
   whole: string
   actor: typeof nobody | null
   subject: typeof nobody | null
@@ -81,9 +96,10 @@ async function rowsOf(database: TestDatabase, { headers }: Answer): Promise<Foun
     (select json_build_object('email', email, 'name', name, 'ip', ip, 'user_agent', user_agent)
        from control.audit_people where audit_id = audit.id and part = '${part}') as ${part}`
   const rows = database.query<Found & { addresses: Record<string, string | null> }>(
-    `select ${addressesBeside} as addresses, json_build_object('operation', operation, 'actor_id', actor_id, 'project_id', project_id,
+    `select ${addressesBeside} as addresses, json_build_object('operation', operation, 'actor_kind', actor_kind,
+              'actor_id', actor_id, 'project_id', project_id,
               'resource_type', resource_type, 'resource_id', resource_id, 'reason', reason, 'before', before,
-              'after', after, 'related', related, 'limit_exception', limit_exception) as kept,
+              'after', after, 'related', related, 'limit_exception', limit_exception, 'bulk_id', bulk_id) as kept,
             audit::text as whole, ${person('actor')}, ${person('subject')}
        from control.audit where request_id = $1`,
     [requestId],

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import type { Access } from '../../customer/authenticate-request.ts'
 import type { CustomerOperation } from '../../customer/operation.ts'
-import { allowedRoles } from '../../customer/roles.ts'
 import { customerOperations } from '../../customer/routes.ts'
 import { methodOf, routePathsOf } from '../../customer/schema.ts'
-import { neededScopes } from '../../customer/scopes.ts'
-import { successOfKind } from '../../platform/http/kinds.ts'
 import type { CustomerActor } from '../fixtures/customer-actors.ts'
 import type { Sent } from '../harness/raw-http.ts'
+import { type ExpectedOperation, expectedCustomerOperations, isAllowed } from './customer-operations.ts'
 import { neverExisted, neverSent, spellings, type Verdict } from './path-targets.ts'
 import { neededQuery, withQuery } from './queries.ts'
 
-/** The customers' routes as the router has them, each with the operation behind it. */
+/** The router's customer routes, each with its operation and expectations. */
 export interface CustomerRoute {
   operation: CustomerOperation
+  expected: ExpectedOperation
   project: Access['project']
   method: string
   /** With /v1. */
@@ -29,22 +28,18 @@ export const customerRoutesOf = (routes: readonly string[]): CustomerRoute[] =>
     .map((route) => {
       const [method = '', url = ''] = route.split(' ')
       for (const operation of customerOperations) {
-        const place = routePathsOf(operation).find((one) => `/v1${one.url}` === url)
-        if (place && methodOf(operation) === method) return { operation, project: place.project, method, url }
+        const path = routePathsOf(operation).find((one) => `/v1${one.url}` === url)
+        if (!path || methodOf(operation) !== method) continue
+        const expected = expectedCustomerOperations[operation.id] ?? assert.fail(operation.id)
+        return { operation, expected, project: path.project, method, url }
       }
-      return assert.fail(`${route} is no operation of customer/routes.ts`)
+      return assert.fail(`${route} is not in customer/routes.ts`)
     })
 
-export function successOf(operation: CustomerOperation): number {
-  if (operation.shape === 'custom') return operation.success.status
-  return 'kind' in operation ? successOfKind[operation.kind] : 200
-}
-
-/** A request, and what its path speaks of. */
+/** A request, and whether its path names an existing project and resource. */
 export interface CustomerCall extends Sent {
   about: string
   route: CustomerRoute
-  /** What the path says of the project, and of the thing. */
   project: Verdict | 'of another'
   item: Verdict | 'of another'
 }
@@ -55,7 +50,7 @@ export interface CustomerWorld {
   makeOne: Record<string, (projectId: number) => Promise<number | string>>
   /** An address that both projects have suppressed. */
   suppressed: string
-  /** What a body has instead of its operation's example. */
+  /** Values that replace fields of the operation's example. */
   changes: Partial<Record<CustomerOperation['id'], () => object>>
 }
 
@@ -73,11 +68,12 @@ export function bodyOf(
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
 }
 
-/** One route about every target: one parameter at a time, the others being what they should be. */
+/** The requests to one route: every value of each parameter, with valid values for the others. */
 export async function customerCallsOf(route: CustomerRoute, world: CustomerWorld): Promise<CustomerCall[]> {
   const { url, method } = route
   const noun = itemNoun(url)
-  const make = noun === undefined ? undefined : (world.makeOne[noun] ?? assert.fail(`nothing makes ${noun}`))
+  const make =
+    noun === undefined ? undefined : (world.makeOne[noun] ?? assert.fail(`no fixture creates ${noun}`))
   const own = {
     project_id: world.project.id,
     id: (await make?.(world.project.id)) ?? 0,
@@ -106,7 +102,7 @@ export async function customerCallsOf(route: CustomerRoute, world: CustomerWorld
       ? { "of another's": [world.otherProject.id, 'of another'], ...spellings(world.project.id) }
       : {}
   return [
-    call('as it should be', {}, 'found', 'found'),
+    call('with valid values', {}, 'found', 'found'),
     call('with an unknown parameter', {}, 'found', 'malformed', '?unknown=1'),
     ...Object.entries(projects).map(([what, [project_id, verdict]]) =>
       call(`with project_id ${what}`, { project_id }, verdict, 'found'),
@@ -124,35 +120,33 @@ export interface Expected {
 
 const expect = (status: number, error: string | null = null): Expected => ({ status, error })
 
-/** What the two tables say, and nothing else that the code does. */
-export function expectedOf(knocker: CustomerActor, { route, project, item }: CustomerCall): Expected {
-  const { operation } = route
-  if (knocker.refusal) return knocker.refusal
-  if (knocker.scopes) {
-    const needed = neededScopes[operation.id]
-    if (needed === null || !knocker.scopes.includes(needed)) return expect(403, 'insufficient_scope')
+/** Derived from the table of expectations, not from the code. */
+export function expectedOf(actor: CustomerActor, { route, project, item }: CustomerCall): Expected {
+  const { expected } = route
+  if (actor.refusal) return actor.refusal
+  if (actor.scopes) {
+    const { scope } = expected
+    if (scope === undefined || !actor.scopes.includes(scope)) return expect(403, 'insufficient_scope')
   } else if (route.project === 'of key') {
     return expect(403, 'insufficient_role')
   }
-  // A key of another project that names its own project is no stranger there.
-  const isOwn = knocker.isForeign ? project === 'of another' : project === 'found'
-  const isInside = route.project !== 'in path' || (isOwn && (knocker.scopes ?? knocker.role) !== undefined)
-  const allowed: readonly string[] | 'signed in' = allowedRoles[operation.id]
-  if (isInside && knocker.role && allowed !== 'signed in' && !allowed.includes(knocker.role)) {
+  // Another project's key is authorised if the path names the key's own project.
+  const isOwn = actor.isForeign ? project === 'of another' : project === 'found'
+  const isInside = route.project !== 'in path' || (isOwn && (actor.scopes ?? actor.role) !== undefined)
+  if (isInside && actor.role && !isAllowed(expected, actor.role)) {
     return expect(403, 'insufficient_role')
   }
-  // Where bodies are large, a stranger is told before one is read.
-  const isLarge = 'bodyLimitBytes' in operation && operation.bodyLimitBytes !== undefined
-  if (isLarge && !isInside && project !== 'malformed') return expect(404, 'not_found')
+  // An operation with large bodies rejects strangers before the body is read.
+  if (expected.hasLargeBody && !isInside && project !== 'malformed') return expect(404, 'not_found')
   if (project === 'malformed' || item === 'malformed') return expect(400, 'invalid_parameter')
-  // What is another's to most is the own of a key from there, where the path names no project.
-  const own = knocker.isForeign && route.project === 'of key' ? 'of another' : 'found'
-  const isThere = !/:id\b/.test(route.url) || (item === own && !(knocker.isForeign && own === 'found'))
+  // If the path names no project, another project's key can access the resources of its own project.
+  const own = actor.isForeign && route.project === 'of key' ? 'of another' : 'found'
+  const isThere = !/:id\b/.test(route.url) || (item === own && !(actor.isForeign && own === 'found'))
   if (!isInside || !isThere) return expect(404, 'not_found')
-  return expect(successOf(operation))
+  return expect(expected.status)
 }
 
-/** The answer without what tells one identifier from another. */
+/** The response text with the identifier replaced. */
 export const withoutId = (text: string, id: number | string): string => text.replaceAll(String(id), '#')
 
 export { neverExisted, neverSent, pathOf }

@@ -23,7 +23,7 @@ const records: DnsRecord[] = [
 ]
 const dns = await startDns({ '.': records })
 
-// Signed by nodemailer, so that mailauth does not judge its own work.
+// Signed by nodemailer, so mailauth does not verify its own signatures.
 const transport = createTransport({
   streamTransport: true,
   buffer: true,
@@ -41,7 +41,10 @@ async function signed(): Promise<string> {
   return message.toString()
 }
 
-const judge = (raw: string, changes: { from?: string; ip?: string } = {}): Promise<Authentication> =>
+const authenticationWith = (
+  raw: string,
+  changes: { from?: string; ip?: string } = {},
+): Promise<Authentication> =>
   authenticationOf(
     {
       raw: Buffer.from(raw),
@@ -53,9 +56,9 @@ const judge = (raw: string, changes: { from?: string; ip?: string } = {}): Promi
     dns.server,
   )
 
-describe('what a receiver makes of a mail', () => {
-  it('passes by DKIM and by SPF, both in line with From', async () => {
-    assert.deepEqual(await judge(await signed()), {
+describe('the authentication of a message at a receiver', () => {
+  it('passes with DKIM and SPF, both aligned with From', async () => {
+    assert.deepEqual(await authenticationWith(await signed()), {
       dkim: [{ result: 'pass', domain: 'shop.example.org', selector: 'p1' }],
       spf: { result: 'pass', domain: 'bounces.shop.example.org' },
       dmarc: {
@@ -66,15 +69,15 @@ describe('what a receiver makes of a mail', () => {
     })
   })
 
-  it('passes by DKIM alone when it comes from elsewhere', async () => {
-    const { spf, dmarc } = await judge(await signed(), { ip: '192.0.2.7' })
+  it('passes with DKIM only when the client address fails SPF', async () => {
+    const { spf, dmarc } = await authenticationWith(await signed(), { ip: '192.0.2.7' })
     assert.equal(spf.result, 'fail')
     assert.equal(dmarc.result, 'pass')
     assert.deepEqual(dmarc.alignedBy, { dkim: 'shop.example.org', spf: undefined })
   })
 
-  it('is not content with one changed letter, nor with a return path of somebody else', async () => {
-    const { dkim, dmarc } = await judge((await signed()).replace('on its way', 'on my way'), {
+  it('fails if a letter is changed and the return path is at another domain', async () => {
+    const { dkim, dmarc } = await authenticationWith((await signed()).replace('on its way', 'on my way'), {
       from: 'p-abc@return.example.net',
     })
     assert.equal(dkim[0]?.result, 'fail')
@@ -82,15 +85,15 @@ describe('what a receiver makes of a mail', () => {
     assert.deepEqual(dmarc.alignedBy, { dkim: undefined, spf: undefined })
   })
 
-  it('asks the DNS anew', async () => {
+  it('queries the DNS for every message', async () => {
     const mail = await signed()
     await dns.setZone(
       '.',
       records.filter(({ name }) => !name.includes('_domainkey')),
     )
-    const { dkim } = await judge(mail)
+    const { dkim } = await authenticationWith(mail)
     assert.notEqual(dkim[0]?.result, 'pass')
     await dns.setZone('.', records)
-    assert.equal((await judge(mail)).dkim[0]?.result, 'pass')
+    assert.equal((await authenticationWith(mail)).dkim[0]?.result, 'pass')
   })
 })

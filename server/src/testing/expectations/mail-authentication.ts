@@ -1,28 +1,28 @@
 import { Resolver } from 'node:dns/promises'
 import { authenticate, type DMARCResult } from 'mailauth'
 
-/** What a receiver makes of a mail: who signed it, and whether DKIM, SPF and DMARC are content with it. */
+/** The results of DKIM, SPF and DMARC for a message at a receiver. */
 export interface Authentication {
   dkim: { result: string; domain: string | undefined; selector: string | undefined }[]
   spf: { result: string; domain: string | undefined }
   dmarc: {
     result: string
     policy: string | undefined
-    /** The domain that is in line with that of From, by each way; undefined where none is. */
+    /** For DKIM and for SPF, the domain that is aligned with From; undefined if there is none. */
     alignedBy: { dkim: string | undefined; spf: string | undefined }
   }
 }
 
 interface Mail {
   raw: Buffer
-  /** Of the envelope. */
+  /** The envelope sender. */
   from: string
-  /** Of whoever brought it. */
+  /** The address of the SMTP client. */
   ip: string
   helo: string
 }
 
-/** Judged by mailauth with every strictness it has, on what this DNS server says and no other. */
+/** Authenticates a message with mailauth in its strictest mode, using only this DNS server. */
 export async function authenticationOf(mail: Mail, dnsServer: string): Promise<Authentication> {
   const dns = new Resolver({ timeout: 2000, tries: 2 })
   dns.setServers([dnsServer])
@@ -48,7 +48,7 @@ export async function authenticationOf(mail: Mail, dnsServer: string): Promise<A
   }
 }
 
-/** Without a From whose domain it could ask about there is no verdict at all. */
+/** mailauth returns no DMARC result for a message without a domain in From. */
 function dmarcOf(verdict: DMARCResult | false): Authentication['dmarc'] {
   if (!verdict) return { result: 'none', policy: undefined, alignedBy: { dkim: undefined, spf: undefined } }
   const { status, policy, alignment } = verdict
@@ -59,7 +59,7 @@ function dmarcOf(verdict: DMARCResult | false): Authentication['dmarc'] {
   }
 }
 
-/** What a receiver makes of the ARC chain of a mail: whether it holds, who sealed it last, and what they saw. */
+/** The result of the ARC chain at a receiver: its validity, its last sealer, and the SPF result in the seal. */
 export async function arcOf(raw: Buffer, dnsServer: string) {
   const dns = new Resolver({ timeout: 2000, tries: 2 })
   dns.setServers([dnsServer])

@@ -1,20 +1,23 @@
+import assert from 'node:assert/strict'
 import { fixtures, planConfiguration } from '../fixtures/fixtures.ts'
 import type { Client } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
+import { expectedAdminOperations } from './admin-operations.ts'
 import { apiKeyScenarios, endpointScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
 import type { MutationRequest, Scenario } from './scenario.ts'
 
 export type { MutationRequest }
 
-export const reason = 'Asked for by the customer, ticket 4711'
+export const reason = 'Requested by the customer, ticket 4711'
 
 /**
- * A valid request for every administrative mutation, and for each shape that the act can take: what holds for
- * all of them is tested on all of them. Keyed by the operation's id.
+ * Valid requests for every administrative mutation, keyed by operation id: one for each effect that it can have. Tests
+ * that apply to all mutations run with each of these requests. A mutation that needs no body has a default scenario and
+ * does not have to be listed here.
  */
 export function mutationScenarios(database: TestDatabase, admin: Client): Record<string, Scenario[]> {
   const make = fixtures(database, admin)
-  return {
+  const listed: Scenarios = {
     ...projectScenarios(make, admin),
     ...memberScenarios(make),
     ...domainScenarios(make),
@@ -24,6 +27,45 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...mailScenarios(make, admin, database),
     ...planScenarios(make),
     ...userScenarios(make, database),
+  }
+  const mutations = Object.entries(expectedAdminOperations).filter(
+    ([, { route }]) => !route.startsWith('GET'),
+  )
+  for (const id of Object.keys(listed)) assert.ok(id in expectedAdminOperations, id)
+  return Object.fromEntries(
+    mutations.map(([id, { route, reason }]) => {
+      const scenarios = listed[id] ?? [withoutBody(make, route)]
+      return [
+        id,
+        reason ? scenarios.map((scenario) => ({ ...scenario, needsReason: true as const })) : scenarios,
+      ]
+    }),
+  )
+}
+
+/** A request without a body, for a new resource in a new project. */
+function withoutBody(make: Fixtures, route: string): Scenario {
+  const [, path = ''] = route.split(' /v1/admin')
+  const [, noun = ''] = /([^/]+)\/:id/.exec(path) ?? []
+  const makeOne: Record<string, (projectId: number) => Promise<{ id: number }>> = {
+    members: make.makeMember,
+    domains: (projectId) => make.makeDomain(projectId, { mta_provider: 'service' }),
+    endpoints: async (projectId) => (await make.makeEndpoint(projectId)).resource,
+    routing: make.makeRoute,
+    'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource,
+    plans: () => make.makePlan(),
+    users: () => make.makeUser(),
+  }
+  return {
+    what: 'sends no body',
+    async prepare() {
+      const project = await make.makeProject()
+      await make.allowServiceMta(project.id)
+      const of = path.replace(':project_id', String(project.id))
+      if (noun === '') return { path: of, body: {} }
+      const { id } = (await makeOne[noun]?.(project.id)) ?? assert.fail(`no fixture creates ${noun}`)
+      return { path: of.replace(':id', String(id)), body: {} }
+    },
   }
 }
 
@@ -49,7 +91,7 @@ function projectScenarios(make: Fixtures, admin: Client): Scenarios {
   return {
     'projects.create': [
       {
-        what: 'makes a project',
+        what: 'creates a project',
         prepare: async () => ({
           path: '/projects',
           body: {
@@ -63,7 +105,7 @@ function projectScenarios(make: Fixtures, admin: Client): Scenarios {
     'projects.edit': [
       { what: 'renames it', prepare: edit({ name: 'Acme & Sons' }) },
       {
-        what: 'puts it on another plan',
+        what: 'moves it to another plan',
         prepare: edit(async () => ({ plan_id: (await make.makePlan()).id })),
       },
       { what: 'locks it', needsReason: true, prepare: edit({ is_locked: true }) },
@@ -92,7 +134,7 @@ function projectScenarios(make: Fixtures, admin: Client): Scenarios {
         prepare: edit({ admin_subscription_status: 'paused' }),
       },
       {
-        what: "allows it the operator's MTAs",
+        what: "allows the operator's MTAs",
         needsReason: true,
         prepare: edit({ allow_service_mta: true, name: 'Acme' }),
       },
@@ -113,7 +155,7 @@ function projectScenarios(make: Fixtures, admin: Client): Scenarios {
 function transferScenarios(make: Fixtures): Scenario[] {
   return [
     {
-      what: 'transfers it to a stranger',
+      what: 'transfers it to a user outside the project',
       needsReason: true,
       prepare: async () => ({
         path: `/projects/${(await make.makeProject()).id}`,
@@ -131,7 +173,7 @@ function transferScenarios(make: Fixtures): Scenario[] {
       },
     },
     {
-      what: 'transfers it to somebody who was invited',
+      what: 'transfers it to an invited user',
       needsReason: true,
       async prepare() {
         const project = await make.makeProject()
@@ -160,7 +202,7 @@ function billingScenarios(make: Fixtures, admin: Client): Scenario[] {
   }
   return [
     { what: 'sets the subscription', prepare: () => after(unbilled, billed) },
-    { what: 'takes the subscription away', prepare: () => after(billed, unbilled) },
+    { what: 'removes the subscription', prepare: () => after(billed, unbilled) },
     { what: 'changes nothing', changesNothing: true, prepare: () => after(billed, billed) },
   ]
 }
@@ -180,7 +222,7 @@ function memberScenarios(make: Fixtures): Scenarios {
       { what: 'invites an address', prepare: () => add(2, 'grace@example.net') },
       { what: 'adds a user', prepare: async () => add(2, (await make.makeUser()).email) },
       {
-        what: 'goes past the limit of the plan',
+        what: "exceeds the plan's limit",
         needsReason: true,
         prepare: () => add(1, 'grace@example.net'),
       },
@@ -194,10 +236,9 @@ function memberScenarios(make: Fixtures): Scenarios {
       },
     ],
     'members.delete': [
-      { what: 'withdraws an invitation', needsReason: true, prepare: () => withMember(undefined, {}) },
+      { what: 'withdraws an invitation', prepare: () => withMember(undefined, {}) },
       {
-        what: 'removes a person',
-        needsReason: true,
+        what: 'removes a member',
         prepare: async () => withMember((await make.makeUser()).email, {}),
       },
     ],
@@ -224,7 +265,7 @@ function domainScenarios(make: Fixtures): Scenarios {
     'domains.create': [
       { what: 'registers it with SES', prepare: () => add(1, 'ses') },
       { what: "registers it with the operator's MTAs", prepare: () => add(1, 'service') },
-      { what: 'goes past the limit of the plan', needsReason: true, prepare: () => add(0, 'ses') },
+      { what: "exceeds the plan's limit", needsReason: true, prepare: () => add(0, 'ses') },
     ],
     'domains.edit': [
       { what: 'renames it', prepare: () => withDomain('ses', '', { name: 'mail.example.net' }) },
@@ -263,13 +304,6 @@ function domainScenarios(make: Fixtures): Scenarios {
         prepare: () => withDomain('ses', '', { name: 'mail.example.com', mta_provider: 'ses' }),
       },
     ],
-    'domains.verify': [{ what: 'queues a DNS check', prepare: () => withDomain('ses', '/verify', {}) }],
-    'domains.rotate': [
-      { what: 'makes a new key', needsReason: true, prepare: () => withDomain('service', '/rotate', {}) },
-    ],
-    'domains.delete': [
-      { what: 'removes it', needsReason: true, prepare: () => withDomain('service', '', {}) },
-    ],
   }
 }
 
@@ -281,11 +315,11 @@ function planScenarios(make: Fixtures): Scenarios {
   return {
     'plans.create': [
       {
-        what: 'makes a plan',
+        what: 'creates a plan',
         prepare: async () => ({ path: '/plans', body: { ...planConfiguration, price: 149.5 } }),
       },
       {
-        what: 'makes one that is not on offer and allows nothing',
+        what: 'creates an inactive plan that allows nothing',
         prepare: async () => ({
           path: '/plans',
           body: { ...planConfiguration, max_users: 0, max_mails_per_month: 0, is_active: false },
@@ -295,7 +329,7 @@ function planScenarios(make: Fixtures): Scenarios {
     'plans.edit': [
       { what: 'changes limits and price', prepare: edit({ max_domains: 0, max_users: 1, price: 0.07 }) },
       {
-        what: 'takes a plan in use from the offer',
+        what: 'deactivates a plan in use',
         async prepare() {
           const { plan_id } = await make.makeProject()
           return { path: `/plans/${plan_id}`, body: { is_active: false } }
@@ -322,13 +356,12 @@ function userScenarios(make: Fixtures, database: TestDatabase): Scenarios {
   }
   return {
     'users.edit': [
-      { what: 'makes an administrator', needsReason: true, prepare: edit('user', { role: 'admin' }) },
-      { what: 'unmakes an administrator', needsReason: true, prepare: edit('admin', { role: 'user' }) },
-      { what: 'disables somebody', needsReason: true, prepare: edit('user', { is_active: false }) },
-      { what: 'ends the sessions', needsReason: true, prepare: edit('user', { end_sessions: true }) },
+      { what: 'grants the admin role', prepare: edit('user', { role: 'admin' }) },
+      { what: 'revokes the admin role', prepare: edit('admin', { role: 'user' }) },
+      { what: 'disables the user', prepare: edit('user', { is_active: false }) },
+      { what: 'revokes the sessions', prepare: edit('user', { end_sessions: true }) },
       {
         what: 'changes nothing',
-        needsReason: true,
         changesNothing: true,
         prepare: edit('user', { role: 'user', is_active: true, end_sessions: false }),
       },

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import type { Answer, Client } from '../harness/client.ts'
 import { assertProblem } from './problem.ts'
 
-/** What every list owes: each row once, whatever the size of a page, and nothing for a cursor it never gave. */
+/** Assertions for every list: it returns each row once for every page size, and no rows for an invalid cursor. */
 interface ListedRow {
   id: number
 }
 
-/** Follows a list to its end; `beforeNextPage` is what happens meanwhile. */
+/** Reads all pages of a list; calls `beforeNextPage` between pages. */
 export async function readAllPages<Row extends ListedRow>(
   admin: Client,
   path: string,
@@ -37,11 +37,11 @@ const readPage = async (admin: Client, path: string, query: Record<string, strin
   return answer.body
 }
 
-// The default, the largest and one, some that divide 250 and some that do not.
+// The default, the largest and the smallest size, some that divide 250 and some that do not.
 const pageSizes = [undefined, '200', '199', '125', '50', '7', '1']
 const rowsAdded = 5
 
-/** `ids` are all there are, in the order of the list; `addRow` puts one more beside them. */
+/** `ids` contains the ids of all rows in list order; `addRow` adds another row. */
 export async function assertEachRowOnce(
   admin: Client,
   path: string,
@@ -58,8 +58,8 @@ export async function assertEachRowOnce(
     const addSome = async () => added++ < rowsAdded && addRow()
     const seen = (await readAllPages(admin, path, query, addSome)).map(({ id }) => id)
     assert.ok(added > 0, 'the list has more than one page')
-    assert.equal(new Set(seen).size, seen.length, `with limit ${limit} a row came twice`)
-    // What is added meanwhile stands before the first page of a list of the newest, else at the end.
+    assert.equal(new Set(seen).size, seen.length, `with limit ${limit} a row is returned twice`)
+    // Rows added in the meantime appear before the first page if the list is newest first, otherwise at the end.
     assert.deepEqual(seen.slice(0, before.length), before, `with limit ${limit}`)
     if (isNewestFirst) assert.equal(seen.length, before.length)
     assert.deepEqual(
@@ -69,7 +69,7 @@ export async function assertEachRowOnce(
   }
 }
 
-/** Spellings that no list gives out. */
+/** Asserts that malformed cursors and limits are rejected. */
 export async function assertStrictPaging(admin: Client, path: string, lastId: number): Promise<void> {
   const encoded = (text: string) => Buffer.from(text).toString('base64url')
   const genuine = encoded(`after:${lastId}`)

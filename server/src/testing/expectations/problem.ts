@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ErrorCode } from '../../platform/errors.ts'
 import type { Answer } from '../harness/client.ts'
 
-/** A refusal as every one has to be: this status, and a JSON body of this code and a sentence, nothing else. */
+/** Asserts that the request was rejected with this status and a JSON body with only this error code and a message. */
 export function assertProblem(answer: Answer, status: number, error: ErrorCode): void {
   assert.deepEqual({ status: answer.status, error: answer.body?.error }, { status, error }, answer.text)
   assert.deepEqual(Object.keys(answer.body), ['error', 'message'])

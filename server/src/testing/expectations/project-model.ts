@@ -1,6 +1,6 @@
 /**
- * What the administrative interface promises about domains, routes and API keys, said a second time and more simply:
- * a project as three lists, and acts that turn one state into the next. It shares no code with the service.
+ * A simple model of the documented behaviour of domains, routes and API keys: a project is three lists, and each act
+ * transforms one state into the next. It shares no code with the service.
  */
 export interface ModelState {
   domains: readonly ModelDomain[]
@@ -43,7 +43,7 @@ export interface DomainEdit {
 
 interface Aimed {
   id: number
-  /** The version that the caller knows. */
+  /** The version in If-Match. */
   ifMatch?: number
   isDryRun?: boolean
 }
@@ -63,16 +63,16 @@ type Thing = ModelDomain | ModelRoute | ModelKey
 
 export interface Expected {
   status: number
-  /** Of a refusal: more than one rule can be broken, and any of them may be told. */
+  /** The possible error codes of a rejected request: if several rules are violated, any of them may be reported. */
   errors: readonly string[]
-  /** Of a success: the thing as it is then, or all of them. */
+  /** The resource after a successful request, or the list. */
   shown: Thing | readonly Thing[] | null
-  /** The state after it; the same one when nothing was changed. */
+  /** The next state; the same object if nothing changed. */
   next: ModelState
   moves: { id: number; before: string; after: string }[]
 }
 
-/** `madeId`: what the service called the thing that is made. */
+/** `madeId` is the id that the service assigned to the created resource. */
 export function perform(state: ModelState, act: Act, madeId = 0): Expected {
   const expected = performed(state, act, madeId)
   if (!('isDryRun' in act) || !act.isDryRun || expected.errors.length > 0) return expected
@@ -166,7 +166,7 @@ function editDomain(state: ModelState, before: ModelDomain, body: DomainEdit): E
   return { status: 200, errors: [], shown: after, next, moves }
 }
 
-/** Undefined when the caller did not say what becomes of every address route. */
+/** Returns undefined if the request does not cover every address route. */
 function movesOf(
   oldName: string,
   name: string,
@@ -257,7 +257,7 @@ const shows = (state: ModelState, shown: Expected['shown']): Expected => ({
 })
 const makes = (next: ModelState, shown: Thing): Expected => ({ ...shows(next, shown), status: 201 })
 const removes = (next: ModelState): Expected => ({ ...shows(next, null), status: 204 })
-/** 0: the status that the code has, one of the rules' two. */
+/** If `status` is 0, the error code determines the status: 409 or 422. */
 const refuses = (state: ModelState, status: number, errors: string[]): Expected => ({
   ...shows(state, null),
   status,

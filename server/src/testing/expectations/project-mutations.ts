@@ -9,7 +9,7 @@ import type { Client } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The scenarios of mutations.ts for endpoints, routes, API keys and mail. */
+/** The scenarios of mutations.ts for endpoints, routes, API keys and messages. */
 type Fixtures = ReturnType<typeof fixtures>
 type Scenarios = Record<string, Scenario[]>
 type Body = Record<string, unknown>
@@ -23,14 +23,14 @@ export function endpointScenarios(make: Fixtures, database: TestDatabase): Scena
   return {
     'endpoints.create': [
       {
-        what: "makes a project's first",
+        what: "creates the project's first one",
         prepare: async () => ({
           path: `/projects/${(await make.makeProject()).id}/endpoints`,
           body: { ...endpointConfiguration },
         }),
       },
       {
-        what: 'makes another, switched off',
+        what: 'creates another, inactive one',
         async prepare() {
           const { id } = await make.makeProject()
           await make.makeEndpoint(id)
@@ -53,7 +53,7 @@ export function endpointScenarios(make: Fixtures, database: TestDatabase): Scena
           }),
       },
       {
-        what: 'switches it on again',
+        what: 'activates it again',
         async prepare() {
           const { id } = await make.makeProject()
           const { resource } = await make.makeEndpoint(id, { is_active: false })
@@ -66,18 +66,14 @@ export function endpointScenarios(make: Fixtures, database: TestDatabase): Scena
         prepare: () => withEndpoint('', { ...endpointConfiguration }),
       },
     ],
-    'endpoints.rotate': [
-      { what: 'replaces the secret', needsReason: true, prepare: () => withEndpoint('/rotate', {}) },
-    ],
-    'endpoints.test': [{ what: 'sends it a test', prepare: () => withEndpoint('/test', {}) }],
     'endpoints.replay': [
       {
-        what: 'delivers the events of a stretch of time',
+        what: 'replays the events in a time range',
         prepare: () =>
           withEndpoint('/replay', { from: '2026-01-14T00:00:00Z', to: '2026-01-14T01:00:00+00:30' }),
       },
       {
-        what: 'delivers one event',
+        what: 'replays one event',
         async prepare() {
           const { path, body } = await withEndpoint('/replay', {})
           const event_id = await mailRows(database).makeEvent(Number(path.split('/')[2]))
@@ -85,12 +81,11 @@ export function endpointScenarios(make: Fixtures, database: TestDatabase): Scena
         },
       },
     ],
-    'endpoints.delete': [{ what: 'removes it', needsReason: true, prepare: () => withEndpoint('', {}) }],
   }
 }
 
 export function routeScenarios(make: Fixtures): Scenarios {
-  /** A project with a verified domain, an endpoint, and the domain's catch-all. */
+  /** A project with a verified domain and an endpoint. */
   const place = async () => {
     const { id } = await make.makeProject()
     const domain = await make.makeDomain(id, { status: 'verified' })
@@ -114,14 +109,14 @@ export function routeScenarios(make: Fixtures): Scenarios {
   return {
     'routing.create': [
       {
-        what: 'gives an address to an endpoint',
+        what: 'routes an address to an endpoint',
         async prepare() {
           const there = await place()
           return { path: there.path, body: addressRoute(there) }
         },
       },
       {
-        what: 'makes a catch-all that forwards, of a domain that awaits verification',
+        what: 'creates a forwarding catch-all for an unverified domain',
         async prepare() {
           const { id } = await make.makeProject()
           const domain = await make.makeDomain(id)
@@ -130,7 +125,7 @@ export function routeScenarios(make: Fixtures): Scenarios {
         },
       },
       {
-        what: 'makes one that is switched off, beside a catch-all',
+        what: 'creates an inactive one next to a catch-all',
         async prepare() {
           const there = await place()
           await make.makeRoute(there.id, { domain_id: there.domain.id })
@@ -150,11 +145,11 @@ export function routeScenarios(make: Fixtures): Scenarios {
           })),
       },
       {
-        what: 'takes another address',
+        what: 'changes the address',
         prepare: () => withRoute((route, { name }) => ({ ...route, address: `Sales@${name}` })),
       },
       {
-        what: 'is about another domain, and its catch-all',
+        what: 'changes the domain and becomes its catch-all',
         async prepare() {
           const there = await place()
           const other = await make.makeDomain(there.id)
@@ -163,7 +158,7 @@ export function routeScenarios(make: Fixtures): Scenarios {
           return { path: `${there.path}/${id}`, body }
         },
       },
-      { what: 'switches it off', prepare: () => withRoute((route) => ({ ...route, is_active: false })) },
+      { what: 'deactivates it', prepare: () => withRoute((route) => ({ ...route, is_active: false })) },
       {
         what: 'changes nothing',
         changesNothing: true,
@@ -173,7 +168,7 @@ export function routeScenarios(make: Fixtures): Scenarios {
     ],
     'routing.request-confirmation': [
       {
-        what: 'mails the target of a forward again',
+        what: 'sends the target of a forward another request',
         async prepare() {
           const there = await place()
           const { id } = await make.makeRoute(there.id, {
@@ -185,13 +180,11 @@ export function routeScenarios(make: Fixtures): Scenarios {
     ],
     'routing.delete': [
       {
-        what: 'leaves the mail to the catch-all',
-        needsReason: true,
+        what: 'lets the catch-all handle the mail',
         prepare: () => withRoute(() => ({})),
       },
       {
-        what: 'leaves the mail to nobody',
-        needsReason: true,
+        what: 'leaves no route for the mail',
         async prepare() {
           const { id, project_id } = await make.makeRoute((await make.makeProject()).id)
           return { path: `/projects/${project_id}/routing/${id}`, body: {} }
@@ -219,13 +212,13 @@ export function apiKeyScenarios(make: Fixtures, database: TestDatabase): Scenari
   }
   return {
     'api-keys.create': [
-      { what: 'makes a live key', prepare: create({}) },
+      { what: 'creates a live key', prepare: create({}) },
       {
-        what: 'makes a test key that may be used from anywhere, and is switched off',
+        what: 'creates an inactive test key for any client address',
         prepare: create({ mode: 'test', allowed_ips: [], is_active: false }),
       },
       {
-        what: 'makes a key of one domain that awaits verification, for a while',
+        what: 'creates an expiring key for an unverified domain',
         async prepare() {
           const { id } = await make.makeProject()
           const bound = { domain_id: (await make.makeDomain(id)).id, expires_at: '2099-01-01T01:00:00+01:00' }
@@ -238,7 +231,7 @@ export function apiKeyScenarios(make: Fixtures, database: TestDatabase): Scenari
     ],
     'api-keys.edit': [
       {
-        what: 'changes everything but the domain',
+        what: 'changes everything except the domain',
         prepare: () =>
           withKey('', {
             name: 'Newsletter',
@@ -269,19 +262,19 @@ export function apiKeyScenarios(make: Fixtures, database: TestDatabase): Scenari
       },
     ],
     'api-keys.rotate': [
-      { what: 'replaces the secret', needsReason: true, prepare: () => withKey('/rotate', {}) },
-      { what: 'replaces one in use', needsReason: true, prepare: () => withKey('/rotate', {}, true) },
+      { what: 'replaces the secret', prepare: () => withKey('/rotate', {}) },
+      { what: 'replaces one in use', prepare: () => withKey('/rotate', {}, true) },
     ],
     'api-keys.delete': [
-      { what: 'removes it', needsReason: true, prepare: () => withKey('', {}) },
-      { what: 'removes one in use', needsReason: true, prepare: () => withKey('', {}, true) },
+      { what: 'deletes it', prepare: () => withKey('', {}) },
+      { what: 'deletes one in use', prepare: () => withKey('', {}, true) },
     ],
   }
 }
 
 export function mailScenarios(make: Fixtures, admin: Client, database: TestDatabase): Scenarios {
   const { makeMail } = mailRows(database)
-  /** A project with a mail of each kind that its queue can hold. */
+  /** A project with a queued message in each state. */
   const withMail = async (below: string) => {
     const { id } = await make.makeProject()
     for (const dispatch of ['ready', 'deferred', 'leased']) await makeMail(id, { status: 'queued', dispatch })
@@ -298,32 +291,28 @@ export function mailScenarios(make: Fixtures, admin: Client, database: TestDatab
   }
   return {
     'queue.hold': [
-      { what: 'holds what waits', needsReason: true, prepare: () => withMail('/hold') },
+      { what: 'holds the queued messages', prepare: () => withMail('/hold') },
       {
-        what: 'holds the mail of a locked project',
-        needsReason: true,
+        what: "holds a locked project's messages",
         prepare: () => after('lock', '/hold'),
       },
       {
         what: 'changes nothing',
-        needsReason: true,
         changesNothing: true,
         prepare: () => after('hold', '/hold'),
       },
     ],
     'queue.release': [
-      { what: 'lets the mail go on', needsReason: true, prepare: () => after('hold', '/release') },
+      { what: 'releases the messages', prepare: () => after('hold', '/release') },
       {
         what: 'changes nothing',
-        needsReason: true,
         changesNothing: true,
         prepare: () => withMail('/release'),
       },
     ],
     'messages.cancel': [
       {
-        what: 'asks for a scheduled message not to be sent',
-        needsReason: true,
+        what: 'cancels a scheduled message',
         async prepare() {
           const { id, messageId, body } = await withMail('')
           return { path: `/projects/${id}/messages/${messageId}/cancel`, body }
@@ -332,8 +321,7 @@ export function mailScenarios(make: Fixtures, admin: Client, database: TestDatab
     ],
     'suppressions.delete': [
       {
-        what: 'lets a project send to somebody who complained',
-        needsReason: true,
+        what: 'lets a project send to a recipient who complained',
         async prepare() {
           const { id, messageId, body } = await withMail('')
           await database.query(

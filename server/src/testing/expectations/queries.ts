@@ -1,4 +1,4 @@
-/** The parameters that a query asks for, each as its own example has it. */
+/** The required query parameters, each with its example. */
 export function neededQuery(operation: object | undefined): string {
   const parameters = operation && 'query' in operation ? operation.query : {}
   const query = new URLSearchParams()
@@ -8,7 +8,7 @@ export function neededQuery(operation: object | undefined): string {
   return withQuery('', query.toString())
 }
 
-/** A path that may have a query already, with more of it. */
+/** Appends to the query of a path. */
 export const withQuery = (path: string, more: string): string => {
   const query = more.replace(/^\?/, '')
   return query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`

@@ -5,16 +5,18 @@ import { pgTypes } from '../../platform/db/pg-types.ts'
 import { cleanUp } from '../harness/cleanup.ts'
 import type { TestDatabase } from '../harness/database.ts'
 
-/** How PostgreSQL goes about what a piece of code asks of it, as the administrative role and on its statistics. */
+/**
+ * The query plan that PostgreSQL chooses for a statement under the administrative role, with the current statistics.
+ */
 export interface Plan {
-  /** Tables that are read from end to end. */
+  /** Tables that are scanned sequentially. */
   scanned: string[]
-  /** Tables of which rows are read and then thrown away by a condition, which no index bounds. */
+  /** Tables whose rows are read and then discarded by a filter instead of an index condition. */
   filtered: { table: string; condition: string }[]
   text: string
 }
 
-/** Runs `work` once, and then asks for the plan of each of its statements, under the settings it makes between them. */
+/** Runs `work` once, then explains each of its statements under the settings that `work` makes between them. */
 export function planner({ url }: TestDatabase): (work: (tx: ReadTx) => Promise<unknown>) => Promise<Plan[]> {
   const pool = new pg.Pool({
     connectionString: url,
@@ -56,7 +58,7 @@ interface Node {
 }
 
 async function planOf(client: pg.PoolClient, sql: string, parameters: readonly unknown[]): Promise<Plan> {
-  // Planning on a busy machine may take longer than the statement may.
+  // Planning on a busy machine can exceed the statement timeout.
   await client.query('set local statement_timeout = 0')
   const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Node }[] }>(`explain (format json) ${sql}`, [
     ...parameters,

@@ -1,14 +1,14 @@
-/** One shape that an administrative mutation can take. */
+/** One kind of effect of an administrative mutation. */
 export interface Scenario {
-  /** What the request does. */
+  /** Completes the sentence “a request that …”. */
   what: string
   needsReason?: true
   changesNothing?: true
-  /** Makes what the request is about; each call is about something new. */
+  /** Creates the resources that the request needs. Every call creates new ones. */
   prepare(): Promise<MutationRequest>
 }
 
-/** The path is below /v1/admin; the body is without a reason. */
+/** The path below /v1/admin, and the body without a reason. */
 export interface MutationRequest {
   path: string
   body: Record<string, unknown>

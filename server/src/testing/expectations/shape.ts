@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 
-/** The fields of a resource on the wire, in their order. */
+/** The fields of a resource on the wire, in order. */
 type FieldType = 'integer' | 'number' | 'string' | 'boolean' | 'timestamp' | 'object' | 'objects' | 'strings'
 export type Shape = readonly (readonly [field: string, type: FieldType])[]
 
@@ -21,7 +21,7 @@ const isOf: Record<FieldType, (value: unknown) => boolean> = {
   strings: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
 }
 
-/** The fields named are null, and no other is. */
+/** Asserts that exactly the fields in `empty` are null. */
 export function assertShape(
   resource: Record<string, unknown>,
   shape: Shape,
@@ -34,6 +34,6 @@ export function assertShape(
   for (const [field, type] of shape) {
     const value = resource[field]
     if (empty.includes(field)) assert.equal(value, null, field)
-    else assert.ok(isOf[type](value), `"${field}" is ${JSON.stringify(value)}, which is no ${type}`)
+    else assert.ok(isOf[type](value), `"${field}" is ${JSON.stringify(value)}, which is not of type ${type}`)
   }
 }

@@ -16,7 +16,7 @@ import type { World } from './model/world.ts'
 
 type Act = (world: World, chance: Chance) => Intent | undefined
 
-/** Every mutation that the model knows, by how often it is tried. */
+/** Every mutation that the model covers, with its relative frequency. */
 const acts: Record<string, readonly [weight: number, act: Act]> = {
   'plans.create': [3, createPlan],
   'plans.edit': [8, editPlan],
@@ -51,14 +51,16 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
   'messages.cancel': [5, cancelMessage],
 }
 
-/** Mutations of which the model knows nothing, and why: their answers are held against the document alone. */
-const unforeseen: Record<string, string> = {
-  'suppressions.delete': 'It is done by a worker, and none runs beside the model.',
+/**
+ * Mutations that the model does not cover, with the reason. Their responses are checked only against the document.
+ */
+const unmodelled: Record<string, string> = {
+  'suppressions.delete': 'A worker performs it, and no worker runs during the test.',
 }
 
-export const known = [...Object.keys(acts), ...Object.keys(unforeseen)]
+export const coveredMutations = [...Object.keys(acts), ...Object.keys(unmodelled)]
 
-/** One that the document has; what it lacks is left alone until it is there. */
+/** Skips operations that the document does not contain. */
 export function nextIntent(document: ServedDocument, world: World, chance: Chance): Intent | undefined {
   const offered = Object.entries(acts).filter(([id]) => document.has(id))
   return weighted(

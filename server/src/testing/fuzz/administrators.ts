@@ -1,14 +1,14 @@
 import { Chance } from '../harness/random.ts'
-import { type Caller, mismatch, type Stage } from './caller.ts'
+import { type Caller, type FuzzContext, mismatch } from './caller.ts'
+import { parsed } from './check-response.ts'
 import { listed } from './compare.ts'
 import { seedOf } from './draw.ts'
-import { parsed } from './judge.ts'
-import { plainly } from './spoken.ts'
+import { encodePlain } from './encode.ts'
 
 /**
- * A few people who make each other administrators, take it from each other and from themselves, and end each other's
- * tokens: there is always one left, and nobody acts who may not. It needs all administrators of the service, so that
- * nothing else may run beside it.
+ * Several users grant and revoke the administrator role, for each other and themselves, and revoke each other's tokens.
+ * At least one administrator must always remain, and requests by users without the role must fail. This part changes
+ * all of the service's administrators, so it cannot run in parallel with other parts.
  */
 interface Person {
   id: number
@@ -16,47 +16,47 @@ interface Person {
   isAdmin: boolean
   isActive: boolean
   hasSecondFactor: boolean
-  /** Whether the token was drawn after all that ends tokens. */
+  /** False if the token was revoked after it was issued. */
   isTokenGood: boolean
   token: string
 }
 
 const steps = 250
 
-/** The actor is an administrator before and after. */
-export async function runAdministrators(stage: Stage, caller: Caller, seed: number): Promise<void> {
-  const people = await gather(stage, caller)
-  const draw = async (person: Person): Promise<void> => {
-    Object.assign(person, { token: await stage.tokenOf(person.email), isTokenGood: true })
+/** The actor is an administrator before and after the run. */
+export async function runAdministrators(context: FuzzContext, caller: Caller, seed: number): Promise<void> {
+  const people = await createPeople(context, caller)
+  const issueToken = async (person: Person): Promise<void> => {
+    Object.assign(person, { token: await context.tokenOf(person.email), isTokenGood: true })
   }
   for (let step = 0; step < steps; step++) {
     const chance = new Chance(seedOf(seed, step))
     const able = people.filter((person) => person.isAdmin && person.isActive)
     const by = chance.happens(0.8) ? chance.pick(able) : chance.pick(people)
-    if (able.includes(by) && !by.isTokenGood && chance.happens(0.9)) await draw(by)
+    if (able.includes(by) && !by.isTokenGood && chance.happens(0.9)) await issueToken(by)
     const target = chance.happens(0.4) ? by : chance.pick(people)
-    await edit(stage, caller, people, by, target, changeBy(chance))
+    await edit(context, caller, people, by, target, changeBy(chance))
   }
   const [actor] = people
   const left = people.find((person) => person.isAdmin && person.isActive)
   if (!actor || !left) throw new Error('no administrator is left')
-  if (!left.isTokenGood) await draw(left)
-  await edit(stage, caller, people, left, actor, { role: 'admin', is_active: true })
-  await stage.renew()
+  if (!left.isTokenGood) await issueToken(left)
+  await edit(context, caller, people, left, actor, { role: 'admin', is_active: true })
+  await context.renew()
 }
 
-async function gather(stage: Stage, caller: Caller): Promise<Person[]> {
+async function createPeople(context: FuzzContext, caller: Caller): Promise<Person[]> {
   const mark = `solo${process.pid}`
-  await stage.makeUsers(mark, 3)
-  const data = await listed(stage, caller, { operation: 'users.list', params: {}, query: { q: mark } })
-  const nobody = { isAdmin: false, isActive: true, isTokenGood: false, token: 'x' }
+  await context.makeUsers(mark, 3)
+  const data = await listed(context, caller, { operation: 'users.list', params: {}, query: { q: mark } })
+  const plainUser = { isAdmin: false, isActive: true, isTokenGood: false, token: 'x' }
   return [
     {
-      ...{ ...stage.actor, isAdmin: true, isActive: true, hasSecondFactor: true },
-      ...{ isTokenGood: true, token: stage.token() },
+      ...{ ...context.actor, isAdmin: true, isActive: true, hasSecondFactor: true },
+      ...{ isTokenGood: true, token: context.token() },
     },
     ...data.map(({ id, email, two_factor_enabled }) => ({
-      ...{ ...nobody, id: Number(id), email: String(email) },
+      ...{ ...plainUser, id: Number(id), email: String(email) },
       hasSecondFactor: two_factor_enabled === true,
     })),
   ]
@@ -75,31 +75,31 @@ const changeBy = (chance: Chance): Change => ({
 })
 
 async function edit(
-  stage: Stage,
+  context: FuzzContext,
   caller: Caller,
   people: readonly Person[],
   by: Person,
   target: Person,
   change: Change,
 ): Promise<void> {
-  const operation = stage.document.operation('users.edit')
-  const meaning = { params: { id: target.id }, body: { ...change, reason: 'Whoever may' } }
-  const expected = verdict(people, by, target, change)
-  const answer = await caller.send(operation, plainly(operation, by.token, meaning))
-  const body = parsed(answer) as { error?: string; role?: string; is_active?: boolean }
-  const found = body.error ? `${answer.status} ${body.error}` : `${answer.status}`
-  if (found !== expected)
-    mismatch([`${by.email} edits ${target.email}: the answer is ${found} and not ${expected}`])
-  if (answer.status !== 200) return
+  const operation = context.document.operation('users.edit')
+  const content = { params: { id: target.id }, body: { ...change, reason: 'Test of administrator rights' } }
+  const expected = predict(people, by, target, change)
+  const response = await caller.send(operation, encodePlain(operation, by.token, content))
+  const body = parsed(response) as { error?: string; role?: string; is_active?: boolean }
+  const found = body.error ? `${response.status} ${body.error}` : `${response.status}`
+  if (found !== expected) mismatch([`${by.email} edits ${target.email}: expected ${expected}, got ${found}`])
+  if (response.status !== 200) return
   if (change.end_sessions || (target.isActive && change.is_active === false)) target.isTokenGood = false
   target.isAdmin = change.role === undefined ? target.isAdmin : change.role === 'admin'
   target.isActive = change.is_active ?? target.isActive
-  const told = { role: body.role, is_active: body.is_active }
+  const actual = { role: body.role, is_active: body.is_active }
   const known = { role: target.isAdmin ? 'admin' : 'user', is_active: target.isActive }
-  if (JSON.stringify(told) !== JSON.stringify(known)) mismatch([`${target.email} is ${JSON.stringify(told)}`])
+  if (JSON.stringify(actual) !== JSON.stringify(known))
+    mismatch([`${target.email} is ${JSON.stringify(actual)}`])
 }
 
-function verdict(people: readonly Person[], by: Person, target: Person, { role, is_active }: Change): string {
+function predict(people: readonly Person[], by: Person, target: Person, { role, is_active }: Change): string {
   if (!by.isActive || !by.isTokenGood) return '401 unauthenticated'
   if (!by.isAdmin) return '403 admin_required'
   const others = people.filter((person) => person !== target && person.isAdmin && person.isActive)

@@ -1,27 +1,27 @@
 import type { Chance } from '../harness/random.ts'
 import type { DocumentedOperation, Schema } from './document.ts'
+import { encodePlain, type RequestContent } from './encode.ts'
 import type { Request } from './http.ts'
-import { type Meaning, plainly } from './spoken.ts'
 import { literal, withLiterals, wrongValues } from './wrong-values.ts'
 
-/** A request that is wrong in exactly one way, and what may be said to it. */
+/** A request with exactly one error, and the responses that are allowed for it. */
 export interface NearMiss {
   about: string
   request: Request
-  /** `status code`. */
+  /** Each entry is `<status> <error code>`. */
   allowed: readonly string[]
-  /** Where it leads to no operation. */
-  isNowhere?: true
+  /** Whether the request matches no operation. */
+  matchesNoOperation?: true
 }
 
 export type Miss = (
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ) => NearMiss | undefined
 
-/** What is wrong with a body, by how often it is tried. */
+/** Errors in a body, each with its relative frequency. */
 export const bodyMisses: readonly [number, Miss][] = [
   [30, fieldMiss],
   [7, missingMiss],
@@ -42,10 +42,10 @@ const schemaOfBody = ({
 const withBody = (
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
   body: unknown,
 ): Request => ({
-  ...plainly(operation, token, meaning),
+  ...encodePlain(operation, token, content),
   body: withLiterals(body),
 })
 
@@ -55,28 +55,28 @@ function fieldMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss {
   const [name, schema] = chance.pick(Object.entries(schemaOfBody(operation).properties))
   const value = chance.pick(wrongValues(schema))
   return {
     about: `${name} is ${withLiterals(value).slice(0, 60)}`,
-    request: withBody(operation, token, meaning, { ...meaning.body, [name]: value }),
+    request: withBody(operation, token, content, { ...content.body, [name]: value }),
     allowed: invalid,
   }
 }
 
-function missingMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning) {
+function missingMiss(chance: Chance, operation: DocumentedOperation, token: string, content: RequestContent) {
   const { required } = schemaOfBody(operation)
   if (required.length === 0) return undefined
   const name = chance.pick(required)
-  const { [name]: _, ...rest } = meaning.body ?? {}
-  const isConfiguration = operation.answers.get(422)?.codes.has('incomplete_configuration')
+  const { [name]: _, ...rest } = content.body ?? {}
+  const isConfiguration = operation.responses.get(422)?.codes.has('incomplete_configuration')
   const error =
     name === 'reason' ? 'reason_required' : isConfiguration ? 'incomplete_configuration' : 'validation_failed'
   return {
     about: `no ${name}`,
-    request: withBody(operation, token, meaning, rest),
+    request: withBody(operation, token, content, rest),
     allowed: [`422 ${error}`],
   }
 }
@@ -85,7 +85,7 @@ function extraMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss {
   const name = chance.pick([
     'x',
@@ -109,15 +109,15 @@ function extraMiss(
     literal('{"prototype":{}}'),
     literal(`${'['.repeat(5000)}${']'.repeat(5000)}`),
   ])
-  const members = withLiterals(meaning.body).slice(1, -1)
+  const members = withLiterals(content.body).slice(1, -1)
   const extra = `${JSON.stringify(name)}:${withLiterals(value)}`
   return {
     about: `"${name.slice(0, 20)}" besides`,
     request: {
-      ...plainly(operation, token, meaning),
+      ...encodePlain(operation, token, content),
       body: `{${[members, extra].filter(Boolean).join(',')}}`,
     },
-    // What would change the nature of an object is no JSON that we take.
+    // The JSON parser rejects keys that would change an object's prototype.
     allowed: ['__proto__', 'constructor'].includes(name) ? [...invalid, '400 invalid_json'] : invalid,
   }
 }
@@ -149,8 +149,13 @@ const brokenJson: readonly ((text: string) => string | Buffer)[] = [
     ]),
 ]
 
-function jsonMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning): NearMiss {
-  const plain = plainly(operation, token, meaning)
+function jsonMiss(
+  chance: Chance,
+  operation: DocumentedOperation,
+  token: string,
+  content: RequestContent,
+): NearMiss {
+  const plain = encodePlain(operation, token, content)
   return {
     about: 'broken JSON',
     request: { ...plain, body: chance.pick(brokenJson)(String(plain.body)) },
@@ -162,12 +167,12 @@ function shapeMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss {
   const shape = chance.pick(['[]', '[{}]', '1', '"x"', 'null', 'true', '[[[[]]]]'])
   return {
     about: `the body ${shape}`,
-    request: { ...plainly(operation, token, meaning), body: shape },
+    request: { ...encodePlain(operation, token, content), body: shape },
     allowed: invalid,
   }
 }
@@ -189,9 +194,9 @@ function mediaMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss {
-  const plain = plainly(operation, token, meaning)
+  const plain = encodePlain(operation, token, content)
   const type = chance.happens(0.1) ? undefined : chance.pick(wrongMedia)
   const others = plain.headers.filter(([name]) => name !== 'content-type')
   return {
@@ -203,8 +208,13 @@ function mediaMiss(
 
 const bodyLimitOf = ({ id }: DocumentedOperation): number => (id === 'domains.edit' ? 1024 * 1024 : 64 * 1024)
 
-function sizeMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning): NearMiss {
-  const plain = plainly(operation, token, meaning)
+function sizeMiss(
+  chance: Chance,
+  operation: DocumentedOperation,
+  token: string,
+  content: RequestContent,
+): NearMiss {
+  const plain = encodePlain(operation, token, content)
   return {
     about: 'one byte too many',
     request: {

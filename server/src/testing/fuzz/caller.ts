@@ -1,75 +1,77 @@
+import { checkResponse, type Violation } from './check-response.ts'
 import type { DocumentedOperation, ServedDocument } from './document.ts'
-import { type Answer, Connection, NoAnswer, type Request } from './http.ts'
-import { type Complaint, judge } from './judge.ts'
+import { Connection, type HttpResponse, NoResponse, type Request } from './http.ts'
 import type { Mail } from './model/world.ts'
 import type { Tally } from './tally.ts'
 
-/** What all who call share. */
-export interface Stage {
+/** Shared by all callers in a run. */
+export interface FuzzContext {
   url: string
   document: ServedDocument
   tally: Tally
-  /** Of the administrator who acts; good for some minutes yet. */
+  /** The acting administrator's access token, valid for several more minutes. */
   token(): string
-  /** Draws another one. */
+  /** Issues a new token for the acting administrator. */
   renew(): Promise<void>
-  /** Of any administrator. */
+  /** Issues a token for any administrator. */
   tokenOf(email: string): Promise<string>
   actor: { id: number; email: string }
-  /** People with an account, whose addresses have the mark in them. */
+  /** Inserts users with accounts. Their addresses contain the mark. */
   makeUsers(mark: string, count: number): Promise<void>
-  /** Mail of a project, as if it had sent it, and addresses to which it sends no more. */
+  /** Inserts sent messages and suppressed addresses for a project. */
   makeMail(projectId: number, mail: Mail): Promise<void>
 }
 
-/** Thrown where an answer was not what it must be; the rest of the sequence would mean nothing. */
-export class Found extends Error {
-  override readonly name = 'Found'
-  readonly complaints: readonly Complaint[]
+/** Thrown for an unexpected response. The rest of the sequence is then meaningless. */
+export class ViolationError extends Error {
+  override readonly name = 'ViolationError'
+  readonly violations: readonly Violation[]
 
-  constructor(complaints: readonly Complaint[]) {
-    super(complaints.map(({ kind, text }) => `${kind}: ${text}`).join('\n'))
-    this.complaints = complaints
+  constructor(violations: readonly Violation[]) {
+    super(violations.map(({ kind, text }) => `${kind}: ${text}`).join('\n'))
+    this.violations = violations
   }
 }
 
 export const mismatch = (faults: readonly string[]): void => {
-  if (faults.length > 0) throw new Found(faults.map((text) => ({ kind: 'model mismatch', text })))
+  if (faults.length > 0) throw new ViolationError(faults.map((text) => ({ kind: 'model mismatch', text })))
 }
 
-/** One connection, everything said on it, and the judge listening. */
+/** One connection. Records every exchange and checks every response. */
 export class Caller {
-  readonly #stage: Stage
+  readonly #context: FuzzContext
   readonly #connection: Connection
-  #said: { request: Request; answer: Answer | string }[] = []
+  #said: { request: Request; response: HttpResponse | string }[] = []
 
-  constructor(stage: Stage) {
-    this.#stage = stage
-    this.#connection = new Connection(stage.url)
+  constructor(context: FuzzContext) {
+    this.#context = context
+    this.#connection = new Connection(context.url)
   }
 
-  /** Undefined: an address where there is no operation. */
-  async send(operation: DocumentedOperation | undefined, request: Request): Promise<Answer> {
+  /** `operation` is undefined for a path that does not belong to any operation. */
+  async send(operation: DocumentedOperation | undefined, request: Request): Promise<HttpResponse> {
     const name = operation?.id ?? 'nowhere'
-    let answer: Answer
+    let response: HttpResponse
     try {
-      answer = await this.#connection.send(request)
+      response = await this.#connection.send(request)
     } catch (error) {
-      if (!(error instanceof NoAnswer)) throw error
-      this.#said.push({ request, answer: error.message })
-      this.#stage.tally.answered(name, 'none')
-      throw new Found([{ kind: 'no answer', text: error.message }])
+      if (!(error instanceof NoResponse)) throw error
+      this.#said.push({ request, response: error.message })
+      this.#context.tally.recordResponse(name, 'none')
+      throw new ViolationError([{ kind: 'no response', text: error.message }])
     }
-    this.#said.push({ request, answer })
-    this.#stage.tally.answered(name, answer.status)
-    const complaints = judge(operation, request, answer)
-    if (complaints.length > 0) throw new Found(complaints)
-    return answer
+    this.#said.push({ request, response })
+    this.#context.tally.recordResponse(name, response.status)
+    const violations = checkResponse(operation, request, response)
+    if (violations.length > 0) throw new ViolationError(violations)
+    return response
   }
 
-  /** Everything since the last time it was forgotten, one exchange a paragraph. */
+  /** Every exchange since the last `forget()`, one per paragraph. */
   trail(): string {
-    return this.#said.map(({ request, answer }) => `${told(request)}\n${toldAnswer(answer)}`).join('\n\n')
+    return this.#said
+      .map(({ request, response }) => `${formatRequest(request)}\n${formatResponse(response)}`)
+      .join('\n\n')
   }
 
   forget(): void {
@@ -81,10 +83,10 @@ export class Caller {
   }
 }
 
-const most = 3000
+const maxShownChars = 3000
 
-function told({ method, path, headers, body, chunks, raw }: Request): string {
-  if (raw) return `> ${JSON.stringify(raw.toString('latin1')).slice(0, most)}`
+function formatRequest({ method, path, headers, body, chunks, raw }: Request): string {
+  if (raw) return `> ${JSON.stringify(raw.toString('latin1')).slice(0, maxShownChars)}`
   const shown = headers.map(([name, value]) =>
     name === 'authorization' && value.length > 60 ? `${name}: Bearer <token>` : `${name}: ${value}`,
   )
@@ -93,16 +95,16 @@ function told({ method, path, headers, body, chunks, raw }: Request): string {
     `> ${method} ${path}`,
     ...shown.map((line) => `> ${line}`),
     ...(chunks ? [`> (in chunks of ${chunks.join(', ')})`] : []),
-    `> ${text.slice(0, most)}`,
+    `> ${text.slice(0, maxShownChars)}`,
   ].join('\n')
 }
 
-function toldAnswer(answer: Answer | string): string {
-  if (typeof answer === 'string') return `< ${answer}`
+function formatResponse(response: HttpResponse | string): string {
+  if (typeof response === 'string') return `< ${response}`
   const named = ['etag', 'location', 'idempotent-replayed', 'x-request-id']
   const headers = named.flatMap((name) => {
-    const value = answer.headers.get(name)
+    const value = response.headers.get(name)
     return value === undefined ? [] : [`${name}: ${value}`]
   })
-  return `< ${answer.status} ${headers.join(', ')}\n< ${answer.text.slice(0, most)}`
+  return `< ${response.status} ${headers.join(', ')}\n< ${response.text.slice(0, maxShownChars)}`
 }

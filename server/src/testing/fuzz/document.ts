@@ -1,8 +1,8 @@
 import Schemas from 'typebox/schema'
 
 /**
- * The OpenAPI document as the service serves it, ready to make requests from and to hold answers against. Nothing
- * here knows the service's own code: what is not in the document does not exist.
+ * The OpenAPI document as served. Requests are generated from it, and responses are checked against it. Nothing
+ * here imports the service's code.
  */
 export type Schema = { readonly [keyword: string]: unknown }
 
@@ -13,28 +13,28 @@ export interface Parameter {
   schema: Schema
 }
 
-export interface DocumentedAnswer {
-  /** Null where the body is empty. */
+export interface DocumentedResponse {
+  /** Null for an empty body. */
   contentType: string | null
   /** Header names in lower case. */
   headers: ReadonlySet<string>
-  /** The codes that its description lists; empty for a success. */
+  /** Error codes listed in the description; empty for a success. */
   codes: ReadonlySet<string>
-  /** What is wrong with the body, in words. */
+  /** Validation errors of a body. */
   faultsOf(body: unknown): string[]
 }
 
 export interface DocumentedOperation {
   id: string
   method: string
-  /** With `{name}` for its parameters. */
+  /** Contains `{name}` for each parameter. */
   path: string
-  caller: 'token' | 'session' | 'nobody'
+  caller: 'token' | 'session' | 'anonymous'
   parameters: readonly Parameter[]
   body: Schema | undefined
-  answers: ReadonlyMap<number, DocumentedAnswer>
-  /** Of `dry_run=true`, where there is such a thing. */
-  preview: DocumentedAnswer | undefined
+  responses: ReadonlyMap<number, DocumentedResponse>
+  /** The response to `dry_run=true`, if the operation supports it. */
+  preview: DocumentedResponse | undefined
 }
 
 export class ServedDocument {
@@ -70,11 +70,11 @@ interface RawOperation {
   security?: Record<string, unknown>[]
   parameters?: { name: string; in: Parameter['in']; required?: boolean; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, RawAnswer>
-  'x-dry-run-response'?: RawAnswer
+  responses: Record<string, RawResponse>
+  'x-dry-run-response'?: RawResponse
 }
 
-interface RawAnswer {
+interface RawResponse {
   description: string
   headers?: Record<string, unknown>
   content?: Record<string, { schema: Schema }>
@@ -93,24 +93,27 @@ function readOperation(
     id: operationId,
     method: method.toUpperCase(),
     path,
-    caller: schemes.includes('accessToken') ? 'token' : schemes.includes('session') ? 'session' : 'nobody',
+    caller: schemes.includes('accessToken') ? 'token' : schemes.includes('session') ? 'session' : 'anonymous',
     parameters: parameters.map(({ required = false, schema, ...rest }) => ({
       ...rest,
       required,
       schema: inlined(document, schema),
     })),
     body: body && inlined(document, body),
-    answers: new Map(
-      Object.entries(responses).map(([status, answer]) => [Number(status), readAnswer(document, answer)]),
+    responses: new Map(
+      Object.entries(responses).map(([status, response]) => [
+        Number(status),
+        readResponse(document, response),
+      ]),
     ),
-    preview: preview && readAnswer(document, preview),
+    preview: preview && readResponse(document, preview),
   }
 }
 
-function readAnswer(
+function readResponse(
   document: RawDocument,
-  { description, headers = {}, content = {} }: RawAnswer,
-): DocumentedAnswer {
+  { description, headers = {}, content = {} }: RawResponse,
+): DocumentedResponse {
   const [contentType = null, media] = Object.entries(content)[0] ?? []
   return {
     contentType,
@@ -120,7 +123,7 @@ function readAnswer(
   }
 }
 
-/** Schemas that look alike are compiled once. */
+/** Validators by schema: equal schemas are compiled once. */
 const compiled = new Map<string, (body: unknown) => string[]>()
 
 function checkerOf(schema: Schema): (body: unknown) => string[] {
@@ -137,17 +140,17 @@ function checkerOf(schema: Schema): (body: unknown) => string[] {
   return checker
 }
 
-/** The document says UTC with milliseconds, in words; a format alone would let any offset pass. */
+/** The document's prose requires UTC with milliseconds. The format `date-time` would accept any offset. */
 const instant = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$'
 
-/** Every reference replaced by what it refers to. No schema of the document refers to itself. */
+/** Replaces every `$ref` with the schema it refers to. The document has no recursive schemas. */
 function inlined<T>(document: RawDocument, schema: T): T {
   if (Array.isArray(schema)) return schema.map((one) => inlined(document, one)) as T
   if (typeof schema !== 'object' || schema === null) return schema
   if ('$ref' in schema) {
     const name = String(schema.$ref).split('/').at(-1) ?? ''
     const found = document.components.schemas[name]
-    if (!found) throw new Error(`the document refers to ${schema.$ref}, which it does not have`)
+    if (!found) throw new Error(`the document refers to ${schema.$ref}, which does not exist`)
     return inlined(document, found) as T
   }
   const members = Object.entries(schema).map(([key, value]) => [key, inlined(document, value)])
@@ -157,7 +160,7 @@ function inlined<T>(document: RawDocument, schema: T): T {
   } as T
 }
 
-/** What any operation may answer, told once at the head of the document. */
+/** Responses that every operation can return, described at the top of the document. */
 const isProblem = checkerOf({
   type: 'object',
   required: ['error', 'message'],
@@ -165,21 +168,21 @@ const isProblem = checkerOf({
   additionalProperties: false,
 })
 
-const problem = (...codes: string[]): DocumentedAnswer => ({
+const problem = (...codes: string[]): DocumentedResponse => ({
   contentType: 'application/json',
   headers: new Set(),
   codes: new Set(codes),
   faultsOf: isProblem,
 })
 
-export const transportAnswers: ReadonlyMap<number, DocumentedAnswer> = new Map([
+export const transportResponses: ReadonlyMap<number, DocumentedResponse> = new Map([
   [413, problem('body_too_large')],
   [415, problem('unsupported_media_type')],
   [503, problem('unavailable')],
 ])
 
-/** Where there is no operation, and for what is not HTTP. */
-export const answersOutsideOperations: ReadonlyMap<number, DocumentedAnswer> = new Map([
+/** Responses to paths without an operation and to invalid HTTP. */
+export const responsesOutsideOperations: ReadonlyMap<number, DocumentedResponse> = new Map([
   [400, problem('invalid_parameter', 'invalid_json')],
   [401, problem('unauthenticated', 'token_expired')],
   [403, problem('api_key_not_allowed', 'admin_required')],

@@ -1,6 +1,6 @@
 import type { Chance } from '../harness/random.ts'
 
-/** Chance for one part of a run: part n of a run can be had again without the parts before it. */
+/** The seed of one part, so that a part can be repeated without running the parts before it. */
 export function seedOf(seed: number, part: number): number {
   let mixed = Math.imul((seed ^ 0x9e3779b9) >>> 0, 0x85ebca6b) ^ Math.imul(part + 1, 0xc2b2ae35)
   mixed ^= mixed >>> 15
@@ -8,7 +8,7 @@ export function seedOf(seed: number, part: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0
 }
 
-/** One of these, by weight. */
+/** Picks one choice by weight. */
 export function weighted<T>(chance: Chance, choices: readonly (readonly [weight: number, choice: T])[]): T {
   const total = choices.reduce((sum, [weight]) => sum + weight, 0)
   let left = chance.next() * total
@@ -32,10 +32,10 @@ export function shuffled<T>(chance: Chance, items: readonly T[]): T[] {
   return rest
 }
 
-/** Some of these, each once, in any order. */
+/** A random subset in random order. */
 export const someOf = <T>(chance: Chance, items: readonly T[]): T[] =>
   shuffled(chance, items).slice(0, chance.below(items.length + 1))
 
-/** An id that nothing has: far beyond what a run makes, or at the ends of what an id can be. */
+/** An id that does not exist: far above the ids of a run, or at a boundary of the number range. */
 export const absentId = (chance: Chance): number =>
   chance.pick([0, Number.MAX_SAFE_INTEGER, 4_000_000_000 + chance.below(1_000_000_000), 2 ** 31, 2 ** 32])

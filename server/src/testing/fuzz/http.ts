@@ -2,30 +2,30 @@ import { connect, type Socket } from 'node:net'
 import { patienceMs } from '../harness/waiting.ts'
 
 /**
- * HTTP/1.1 spoken by hand: a request goes out byte for byte as it was made, however wrong, and an answer is kept
- * whole. One connection carries one request at a time, and is opened anew when the other side has closed it.
+ * A minimal HTTP/1.1 client that sends a request byte for byte, even if it is invalid, and returns the whole response.
+ * A connection sends one request at a time, and reconnects if the server has closed the connection.
  */
 export interface Request {
   method: string
-  /** As it stands in the first line. */
+  /** As sent in the request line. */
   path: string
   headers: readonly (readonly [name: string, value: string])[]
   body?: string | Buffer | undefined
   /** Sent in pieces of these sizes, with `Transfer-Encoding: chunked`. */
   chunks?: readonly number[] | undefined
-  /** What goes out instead of all the above, where no such request could be written otherwise. */
+  /** Sent instead of all fields above, for requests that these fields cannot express. */
   raw?: Buffer | undefined
 }
 
-export interface Answer {
+export interface HttpResponse {
   status: number
-  /** In lower case; a repeated one is joined by a comma. */
+  /** Names in lower case. Values of a repeated header are joined by a comma. */
   headers: ReadonlyMap<string, string>
   text: string
 }
 
-export class NoAnswer extends Error {
-  override readonly name = 'NoAnswer'
+export class NoResponse extends Error {
+  override readonly name = 'NoResponse'
 }
 
 export function bytesOf(request: Request, host: string): Buffer {
@@ -36,7 +36,7 @@ export function bytesOf(request: Request, host: string): Buffer {
   for (const [name, value] of headers) lines.push(`${name}: ${value}`)
   if (chunks) lines.push('transfer-encoding: chunked')
   else if (payload) lines.push(`content-length: ${payload.length}`)
-  // Latin-1 keeps a byte a byte, whatever a path or a header holds.
+  // Latin-1 maps every character of a path or header to one byte.
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   if (!payload) return chunks ? Buffer.concat([head, Buffer.from('0\r\n\r\n')]) : head
   return Buffer.concat([head, chunks ? inChunks(payload, chunks) : payload])
@@ -52,7 +52,7 @@ function inChunks(payload: Buffer, sizes: readonly number[]): Buffer {
   return Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')])
 }
 
-// The server closes what lies idle for longer; a request sent at that moment would be lost.
+// Idle connections are closed before the server would close them, because a request sent at that moment would be lost.
 const idleMs = 30_000
 
 export class Connection {
@@ -61,7 +61,7 @@ export class Connection {
   #socket: Socket | undefined
   #idle: NodeJS.Timeout | undefined
   #received: Buffer = Buffer.alloc(0)
-  #waiting: { method: string; resolve(answer: Answer): void; reject(error: Error): void } | undefined
+  #waiting: { method: string; resolve(response: HttpResponse): void; reject(error: Error): void } | undefined
 
   constructor(url: string) {
     const { port, host } = new URL(url)
@@ -69,18 +69,18 @@ export class Connection {
     this.#host = host
   }
 
-  async send(request: Request): Promise<Answer> {
+  async send(request: Request): Promise<HttpResponse> {
     clearTimeout(this.#idle)
     const socket = this.#socket ?? this.#open()
     const bytes = bytesOf(request, this.#host)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#fail('no answer in time'), patienceMs)
+      const timer = setTimeout(() => this.#fail('no response in time'), patienceMs)
       this.#waiting = {
         method: request.method,
-        resolve: (answer) => {
+        resolve: (response) => {
           clearTimeout(timer)
           this.#idle = setTimeout(() => this.close(), idleMs).unref()
-          resolve(answer)
+          resolve(response)
         },
         reject: (error) => {
           clearTimeout(timer)
@@ -120,31 +120,31 @@ export class Connection {
     const waiting = this.#waiting
     this.#waiting = undefined
     this.close()
-    waiting?.reject(new NoAnswer(why))
+    waiting?.reject(new NoResponse(why))
   }
 
   #deliver(isOver: boolean): void {
     const waiting = this.#waiting
     if (!waiting) return
-    const parsed = parseAnswer(this.#received, waiting.method, isOver)
+    const parsed = parseResponse(this.#received, waiting.method, isOver)
     if (!parsed) return
     this.#received = this.#received.subarray(parsed.length)
-    if (parsed.answer.status < 200) {
+    if (parsed.response.status < 200) {
       this.#deliver(isOver)
       return
     }
     this.#waiting = undefined
-    // Whatever follows belongs to no request of ours.
-    if (parsed.answer.headers.get('connection') === 'close' || this.#received.length > 0) this.close()
-    waiting.resolve(parsed.answer)
+    // Any further bytes do not belong to the response to any of this client's requests.
+    if (parsed.response.headers.get('connection') === 'close' || this.#received.length > 0) this.close()
+    waiting.resolve(parsed.response)
   }
 }
 
-function parseAnswer(
+function parseResponse(
   received: Buffer,
   method: string,
   isOver: boolean,
-): { answer: Answer; length: number } | undefined {
+): { response: HttpResponse; length: number } | undefined {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [first = '', ...lines] = received.toString('latin1', 0, end).split('\r\n')
@@ -158,7 +158,7 @@ function parseAnswer(
     headers.set(name, known === undefined ? value : `${known}, ${value}`)
   }
   const body = bodyOf(received, end + 4, method, status, headers, isOver)
-  return body && { answer: { status, headers, text: body.text }, length: body.end }
+  return body && { response: { status, headers, text: body.text }, length: body.end }
 }
 
 function bodyOf(

@@ -2,15 +2,15 @@ import type { Chance } from '../harness/random.ts'
 import { bodyMisses, type Miss, type NearMiss } from './body-misses.ts'
 import type { DocumentedOperation, Parameter } from './document.ts'
 import { weighted } from './draw.ts'
+import { encodePlain, pathOf, queryOf, type RequestContent } from './encode.ts'
 import type { Request } from './http.ts'
-import { type Meaning, pathOf, plainly, queryOf } from './spoken.ts'
 
-/** The meaning must be one that the service would carry out. */
+/** The service must accept the content before it is modified. */
 export function nearMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss | undefined {
   const misses: [number, Miss][] = [
     [16, pathMiss],
@@ -18,9 +18,9 @@ export function nearMiss(
     [12, headerMiss],
     [5, methodMiss],
     [5, addressMiss],
-    ...(meaning.body === undefined ? [] : bodyMisses),
+    ...(content.body === undefined ? [] : bodyMisses),
   ]
-  return weighted(chance, misses)(chance, operation, token, meaning)
+  return weighted(chance, misses)(chance, operation, token, content)
 }
 
 const badPathIds = [
@@ -57,21 +57,21 @@ const badPathIds = [
 
 const replaced = (request: Request, path: string): Request => ({ ...request, path })
 
-function pathMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning) {
-  const names = Object.keys(meaning.params)
+function pathMiss(chance: Chance, operation: DocumentedOperation, token: string, content: RequestContent) {
+  const names = Object.keys(content.params)
   if (names.length === 0) return undefined
   const name = chance.pick(names)
-  const bad = chance.pick(badPathIds).replaceAll('ID', String(meaning.params[name]))
-  const path = pathOf(operation, { ...meaning.params, [name]: bad }) + queryOf(meaning.query)
+  const bad = chance.pick(badPathIds).replaceAll('ID', String(content.params[name]))
+  const path = pathOf(operation, { ...content.params, [name]: bad }) + queryOf(content.query)
   return {
     about: `the ${name} ${bad}`,
-    request: replaced(plainly(operation, token, meaning), path),
-    // Nothing between two slashes is another address, where there is nothing.
+    request: replaced(encodePlain(operation, token, content), path),
+    // A path with an empty segment is a different path, which does not belong to any operation.
     allowed: bad === '' ? ['404 not_found', '400 invalid_parameter'] : ['400 invalid_parameter'],
   }
 }
 
-/** By the schema of a parameter: texts that it does not allow. */
+/** Values that the schema of a parameter does not allow. */
 function badQueryValues({ schema }: Parameter): string[] {
   const common = ['', '[]', '%00', '%ff', '%ed%a0%80']
   const { minimum, maximum } = schema as { minimum?: number; maximum?: number }
@@ -107,12 +107,12 @@ function badQueryValues({ schema }: Parameter): string[] {
   }
 }
 
-function queryMiss(chance: Chance, operation: DocumentedOperation, token: string, meaning: Meaning) {
+function queryMiss(chance: Chance, operation: DocumentedOperation, token: string, content: RequestContent) {
   const known = operation.parameters.filter((one) => one.in === 'query')
-  const path = pathOf(operation, meaning.params)
+  const path = pathOf(operation, content.params)
   const miss = (query: string, about: string): NearMiss => ({
     about,
-    request: replaced(plainly(operation, token, { ...meaning, query: {} }), `${path}?${query}`),
+    request: replaced(encodePlain(operation, token, { ...content, query: {} }), `${path}?${query}`),
     allowed: ['400 invalid_parameter'],
   })
   if (known.length === 0 || chance.happens(0.3)) {
@@ -127,7 +127,7 @@ function queryMiss(chance: Chance, operation: DocumentedOperation, token: string
       'limit%00',
       '',
     ])
-    // An unknown parameter without a name is a parameter all the same.
+    // A parameter without a name is an unknown parameter as well.
     return miss(`${name}=true`, `the query parameter "${name}"`)
   }
   const parameter = chance.pick(known)
@@ -159,9 +159,9 @@ function headerMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss {
-  const plain = plainly(operation, token, { ...meaning, headers: [] })
+  const plain = encodePlain(operation, token, { ...content, headers: [] })
   if (chance.happens(0.3)) return callerMiss(chance, plain)
   if (chance.happens(0.1)) {
     const twice = [...plain.headers, ['idempotency-key', 'a'], ['idempotency-key', 'b']] as const
@@ -191,7 +191,7 @@ function callerMiss(chance: Chance, plain: Request): NearMiss {
   const [authorization, allowed] = chance.pick(strangers)
   const headers = plain.headers.filter(([name]) => name !== 'authorization')
   return {
-    about: `the caller ${authorization}`,
+    about: `Authorization ${authorization}`,
     request: {
       ...plain,
       headers: authorization === undefined ? headers : [['authorization', authorization], ...headers],
@@ -204,14 +204,14 @@ function methodMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss {
-  const plain = plainly(operation, token, meaning)
-  const [method, answer] = chance.pick([
+  const plain = encodePlain(operation, token, content)
+  const [method, response] = chance.pick([
     ['OPTIONS', '405 method_not_allowed'],
     ['TRACE', '405 method_not_allowed'],
     ['QUERY', '405 method_not_allowed'],
-    // The router does not know these.
+    // The router does not support these methods.
     ['PROPFIND', '404 not_found'],
     ['LINK', '404 not_found'],
     ['PURGE', '404 not_found'],
@@ -219,8 +219,8 @@ function methodMiss(
   return {
     about: `the method ${method}`,
     request: { ...plain, method },
-    allowed: [answer],
-    isNowhere: true,
+    allowed: [response],
+    matchesNoOperation: true,
   }
 }
 
@@ -228,9 +228,9 @@ function addressMiss(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): NearMiss {
-  const plain = plainly(operation, token, { ...meaning, query: {} })
+  const plain = encodePlain(operation, token, { ...content, query: {} })
   const path = chance.pick([
     `${plain.path}/`,
     `/${plain.path}`,
@@ -243,10 +243,10 @@ function addressMiss(
     plain.path.replace(/\/(\w[\w-]*)$/, '%2F$1'),
   ])
   return {
-    about: `the address ${path}`,
+    about: `the path ${path}`,
     request: replaced(plain, path),
-    // An escaped slash or a semicolon can become part of a parameter; a slash at the end can begin an empty one.
+    // An escaped slash or a semicolon can become part of a parameter, and a trailing slash can start an empty one.
     allowed: ['404 not_found', '400 invalid_parameter', '405 method_not_allowed'],
-    isNowhere: true,
+    matchesNoOperation: true,
   }
 }

@@ -1,67 +1,68 @@
 import { runAdministrators } from './administrators.ts'
-import { Caller, Found, mismatch, type Stage } from './caller.ts'
+import { Caller, type FuzzContext, mismatch, ViolationError } from './caller.ts'
+import { parsed } from './check-response.ts'
 import { seedOf } from './draw.ts'
-import { parsed } from './judge.ts'
+import type { SchemaRequests } from './schema-requests.ts'
 import { type Failure, runSequence } from './sequence.ts'
 import { shrink } from './shrink.ts'
 import { transmission, transmissionCount } from './transport.ts'
-import type { Wild } from './wild.ts'
 
 /**
- * So many requests, in parts side by side, each part on a connection of its own: sequences against the model, requests
- * from the document alone, and what is hardly HTTP. A part is had again from the run's seed and its number.
+ * Sends a number of requests, divided into parts that run in parallel, each on its own connection: sequences compared
+ * with the model, requests generated only from the document, and malformed HTTP. The run's seed and a part's number
+ * reproduce that part.
  */
 export interface RunOptions {
   seed: number
   requests: number
-  /** Only this part. */
+  /** Runs only this part. */
   only?: number | undefined
-  wild: Wild
-  /** A project that nothing changes. */
+  schemaRequests: SchemaRequests
+  /** A project that no request changes. */
   projectId: number
 }
 
 const lanes = 16
 const stepsEach = 200
-const wildEach = 100
-// Past the first few, failures tell the same again.
-const mostFailures = 3
+const schemaRequestsEach = 100
+// Further failures usually have the same cause.
+const maxFailures = 3
 
 interface PartFailure extends Failure {
   part: number
   kind: PartKind
 }
 
-/** What went wrong, each as a text from which it can be done again; the first one as short as it could be made. */
-export async function run(stage: Stage, options: RunOptions): Promise<string[]> {
+/** Returns a report for each failure, with the command that repeats it. The first failure is also minimized. */
+export async function run(context: FuzzContext, options: RunOptions): Promise<string[]> {
   const { requests, only } = options
   const failures: PartFailure[] = []
   let next = only ?? alone
   const isOver = () =>
-    failures.length >= mostFailures || (only === undefined ? stage.tally.requests >= requests : next > only)
+    failures.length >= maxFailures || (only === undefined ? context.tally.requests >= requests : next > only)
   const runNext = async (caller: Caller): Promise<void> => {
-    const failure = await runPart(stage, options, caller, next++)
+    const failure = await runPart(context, options, caller, next++)
     if (!failure) return
-    for (const { kind } of failure.found.complaints) stage.tally.complained(kind)
+    for (const { kind } of failure.found.violations) context.tally.recordViolation(kind)
     failures.push(failure)
   }
-  await onConnection(stage, runNext)
-  // Where the administrators fell out, whoever acts may be none any more.
+  await onConnection(context, runNext)
+  // If the administrators part failed, the acting user may have lost the administrator role.
   const isFit = failures.length === 0
   await Promise.all(
     Array.from({ length: lanes }, () =>
-      onConnection(stage, async (caller) => {
+      onConnection(context, async (caller) => {
         while (isFit && !isOver()) await runNext(caller)
       }),
     ),
   )
   const texts: string[] = []
-  for (const failure of failures) texts.push(await report(stage, options.seed, failure, texts.length === 0))
+  for (const failure of failures) texts.push(await report(context, options.seed, failure, texts.length === 0))
   return texts
 }
 
-async function onConnection(stage: Stage, work: (caller: Caller) => Promise<void>): Promise<void> {
-  const caller = new Caller(stage)
+async function onConnection(context: FuzzContext, work: (caller: Caller) => Promise<void>): Promise<void> {
+  const caller = new Caller(context)
   try {
     await work(caller)
   } finally {
@@ -69,21 +70,21 @@ async function onConnection(stage: Stage, work: (caller: Caller) => Promise<void
   }
 }
 
-type PartKind = 'administrators' | 'sequence' | 'wild' | 'transport'
+type PartKind = 'administrators' | 'sequence' | 'schema' | 'transport'
 
-/** The part before all others: nothing else may run beside it. */
+/** The first part. It cannot run in parallel with others. */
 const alone = -1
 
-/** Of twenty parts fourteen are sequences. */
+/** 14 out of 20 parts are sequences. */
 function kindOf(part: number): PartKind {
   if (part === alone) return 'administrators'
   if (part % 20 === 19) return 'transport'
-  return part % 10 < 7 ? 'sequence' : 'wild'
+  return part % 10 < 7 ? 'sequence' : 'schema'
 }
 
 async function runPart(
-  stage: Stage,
-  { seed, wild, projectId }: RunOptions,
+  context: FuzzContext,
+  { seed, schemaRequests, projectId }: RunOptions,
   caller: Caller,
   part: number,
 ): Promise<PartFailure | undefined> {
@@ -91,47 +92,52 @@ async function runPart(
   const own = seedOf(seed, part)
   caller.forget()
   if (kind === 'sequence') {
-    const failure = await runSequence(stage, caller, { seed: own, steps: stepsEach })
+    const failure = await runSequence(context, caller, { seed: own, steps: stepsEach })
     return failure && { ...failure, part, kind }
   }
   const work = {
-    administrators: () => runAdministrators(stage, caller, own),
-    wild: () => wild.run(caller, own, wildEach),
-    transport: () => transmitAll(stage, projectId),
+    administrators: () => runAdministrators(context, caller, own),
+    schema: () => schemaRequests.run(caller, own, schemaRequestsEach),
+    transport: () => transmitAll(context, projectId),
   }[kind]
   try {
     await work()
     return undefined
   } catch (error) {
-    if (!(error instanceof Found)) throw error
+    if (!(error instanceof ViolationError)) throw error
     return { found: error, step: 0, trail: caller.trail(), part, kind }
   }
 }
 
-/** Each on a connection of its own: the next request after a broken one would mean nothing. */
-async function transmitAll(stage: Stage, projectId: number): Promise<void> {
+/** Each request uses its own connection, because a malformed request makes the rest of a connection meaningless. */
+async function transmitAll(context: FuzzContext, projectId: number): Promise<void> {
   const count = transmissionCount({ token: '', projectId })
   for (let n = 0; n < count; n++) {
-    const { about, request, allowed } = transmission({ token: stage.token(), projectId }, n)
-    const operation = stage.document.operation(request.method === 'PATCH' ? 'projects.edit' : 'projects.show')
-    await onConnection(stage, async (caller) => {
-      const answer = await caller.send(request.method === 'OPTIONS' ? undefined : operation, request)
-      const error = (parsed(answer) as { error?: string } | undefined)?.error ?? '-'
-      const told = `${answer.status} ${error}`
-      mismatch(
-        allowed.includes(told) ? [] : [`${about}: the answer is ${told} and not ${allowed.join(' or ')}`],
-      )
+    const { about, request, allowed } = transmission({ token: context.token(), projectId }, n)
+    const operation = context.document.operation(
+      request.method === 'PATCH' ? 'projects.edit' : 'projects.show',
+    )
+    await onConnection(context, async (caller) => {
+      const response = await caller.send(request.method === 'OPTIONS' ? undefined : operation, request)
+      const error = (parsed(response) as { error?: string } | undefined)?.error ?? '-'
+      const actual = `${response.status} ${error}`
+      mismatch(allowed.includes(actual) ? [] : [`${about}: expected ${allowed.join(' or ')}, got ${actual}`])
     })
   }
 }
 
-async function report(stage: Stage, seed: number, failure: PartFailure, isFirst: boolean): Promise<string> {
+async function report(
+  context: FuzzContext,
+  seed: number,
+  failure: PartFailure,
+  isFirst: boolean,
+): Promise<string> {
   const { part, kind, step, found } = failure
-  const where = `in part ${part} (${kind}, step ${step}); again with POSTERN_TEST_SEED=${seed} POSTERN_TEST_PART=${part}`
+  const where = `part ${part} (${kind}, step ${step}); repeat with POSTERN_TEST_SEED=${seed} POSTERN_TEST_PART=${part}`
   if (!isFirst) return `${found.message}\n\n${where}`
   if (kind !== 'sequence')
     return [found.message, where, failure.trail.split('\n\n').slice(-3).join('\n\n')].join('\n\n')
-  const { kept, failure: short } = await shrink(stage, seedOf(seed, part), stepsEach, failure)
-  const alone = `its steps ${kept.join(', ')} alone end in: ${short.found.message}`
-  return [found.message, where, alone, short.trail].join('\n\n')
+  const { kept, failure: short } = await shrink(context, seedOf(seed, part), stepsEach, failure)
+  const minimized = `steps ${kept.join(', ')} are enough to fail with: ${short.found.message}`
+  return [found.message, where, minimized, short.trail].join('\n\n')
 }

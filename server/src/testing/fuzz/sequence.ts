@@ -1,102 +1,102 @@
 import { Chance } from '../harness/random.ts'
 import { nextIntent } from './acts.ts'
-import { Caller, Found, mismatch, type Stage } from './caller.ts'
+import { Caller, type FuzzContext, mismatch, ViolationError } from './caller.ts'
+import { parsed } from './check-response.ts'
 import { compareAll, etagOf, listed } from './compare.ts'
 import { seedOf, weighted } from './draw.ts'
-import type { Answer } from './http.ts'
-import { parsed } from './judge.ts'
+import { encodePlain, encodeVaried, type RequestContent } from './encode.ts'
+import type { HttpResponse } from './http.ts'
+import { applyResponse } from './model/apply-response.ts'
 import {
   type Intent,
   kindOf,
-  type Manner,
   type Memory,
   needsReasonAlways,
-  verdictOn,
+  predict,
+  type RequestOptions,
 } from './model/intent.ts'
 import { firstMail, messagesOf, newMessage } from './model/mail.ts'
 import { createPlan, type planConfiguration } from './model/plans.ts'
 import { createProject } from './model/projects.ts'
-import { ask, listOf, type Question } from './model/reads.ts'
-import { settle } from './model/settle.ts'
+import { type ExpectedRead, listOf, nextRead } from './model/reads.ts'
 import { differences, Unknown } from './model/unknown.ts'
 import type { Noun, Project, View, World } from './model/world.ts'
 import { nearMiss } from './near-misses.ts'
-import { type Meaning, plainly, variously } from './spoken.ts'
 import { badReason, plainText, reasonText } from './texts.ts'
 
 /**
- * A sequence of requests in a world of its own (its users, plans and projects), each against what the model says of
- * it. Each step has its own chance, so that a sequence can be had again from its seed, and also without some of its
- * steps: that is how a failure is made short.
+ * A sequence of requests with its own users, plans and projects. Each response is compared with the model's prediction.
+ * Each step has its own random seed: a sequence can be repeated from its seed, and steps can be omitted to minimize a
+ * failure.
  */
 export interface SequenceOptions {
   seed: number
   steps: number
-  /** Steps that are left out are not tried. */
-  keeps?: (step: number) => boolean
+  /** Returns false for steps to omit. */
+  includes?: (step: number) => boolean
 }
 
 export interface Failure {
-  found: Found
-  /** The step at which it came out; the comparison at the end is one more than the last. */
+  found: ViolationError
+  /** The number of the failing step. The final comparison counts as the step after the last one. */
   step: number
   trail: string
 }
 
 export async function runSequence(
-  stage: Stage,
+  context: FuzzContext,
   caller: Caller,
-  { seed, steps, keeps = () => true }: SequenceOptions,
+  { seed, steps, includes = () => true }: SequenceOptions,
 ): Promise<Failure | undefined> {
   caller.forget()
-  const play = new Play(stage, caller, seed)
+  const runner = new SequenceRunner(context, caller, seed)
   let step = -1
   try {
-    await play.begin()
+    await runner.begin()
     for (step = 0; step < steps; step++) {
-      if (keeps(step)) await play.step(new Chance(seedOf(seed, step)))
+      if (includes(step)) await runner.step(new Chance(seedOf(seed, step)))
     }
-    await compareAll(stage, caller, play.world, new Chance(seedOf(seed, -1)))
+    await compareAll(context, caller, runner.world, new Chance(seedOf(seed, -1)))
     return undefined
   } catch (error) {
-    if (!(error instanceof Found)) throw error
+    if (!(error instanceof ViolationError)) throw error
     return { found: error, step, trail: caller.trail() }
   }
 }
 
 let worlds = 0
 
-class Play {
+class SequenceRunner {
   readonly world: World
-  readonly #stage: Stage
+  readonly #context: FuzzContext
   readonly #caller: Caller
   readonly #seed: number
   readonly #memory: Memory = new Map()
   #keys = 0
 
-  constructor(stage: Stage, caller: Caller, seed: number) {
-    this.#stage = stage
+  constructor(context: FuzzContext, caller: Caller, seed: number) {
+    this.#context = context
     this.#caller = caller
     this.#seed = seed
-    // Not from the seed: the same sequence may run again beside what it left behind.
+    // Not derived from the seed: a repeated sequence must not collide with the data of its first run.
     this.world = { users: [], plans: [], projects: [], mark: `w${++worlds}x${process.pid}` }
   }
 
-  /** Four people, two plans and two projects; the second plan is narrow. */
+  /** Creates four users, two plans and two projects. The second plan has low limits. */
   async begin(): Promise<void> {
     const chance = new Chance(seedOf(this.#seed, -2))
     const { world } = this
-    await this.#stage.makeUsers(world.mark, 4)
-    const question = { operation: 'users.list', params: {}, query: { q: world.mark } }
-    for (const view of (await listed(this.#stage, this.#caller, question)).reverse()) {
+    await this.#context.makeUsers(world.mark, 4)
+    const read = { operation: 'users.list', params: {}, query: { q: world.mark } }
+    for (const view of (await listed(this.#context, this.#caller, read)).reverse()) {
       world.users.push({ type: 'user', id: Number(view['id']), version: 1, view, acts: [] })
     }
-    await this.#perform(chance, createPlan(world, chance, planNamed(plainText(chance), 5)), plainManner)
-    await this.#perform(chance, createPlan(world, chance, planNamed(plainText(chance), 1)), plainManner)
+    await this.#perform(chance, createPlan(world, chance, planNamed(plainText(chance), 5)), plainOptions)
+    await this.#perform(chance, createPlan(world, chance, planNamed(plainText(chance), 1)), plainOptions)
     for (const n of [0, 1]) {
       const [user, plan] = [world.users[n], world.plans[n]]
       const body = { name: plainText(chance), user_id: user?.id ?? 0, plan_id: plan?.id ?? 0 }
-      await this.#perform(chance, createProject(world, chance, body), plainManner)
+      await this.#perform(chance, createProject(world, chance, body), plainOptions)
     }
     for (const project of world.projects) await this.#sendMail(project)
   }
@@ -104,8 +104,8 @@ class Play {
   async #sendMail(project: Project): Promise<void> {
     project.mail = firstMail(`${project.id}.${this.world.mark}`)
     const { messages } = project.mail
-    await this.#stage.makeMail(project.id, project.mail)
-    const list = await listed(this.#stage, this.#caller, messagesOf(project))
+    await this.#context.makeMail(project.id, project.mail)
+    const list = await listed(this.#context, this.#caller, messagesOf(project))
     mismatch(
       differences(
         messages.map((message) => newMessage(project, message)),
@@ -122,34 +122,34 @@ class Play {
       [42, () => this.#act(chance)],
       [4, () => this.#repeat(chance)],
       [44, () => this.#miss(chance)],
-      [10, () => this.#ask(chance)],
-      [2, () => this.#twins(chance)],
+      [10, () => this.#read(chance)],
+      [2, () => this.#sendTwice(chance)],
     ])()
   }
 
   async #act(chance: Chance): Promise<void> {
-    const intent = nextIntent(this.#stage.document, this.world, chance)
-    if (intent) await this.#perform(chance, intent, this.#manner(chance, intent))
+    const intent = nextIntent(this.#context.document, this.world, chance)
+    if (intent) await this.#perform(chance, intent, this.#options(chance, intent))
   }
 
   async #repeat(chance: Chance): Promise<void> {
     const kept = [...this.#memory]
     if (kept.length === 0) return
     const [key, { intent, reason }] = chance.pick(kept)
-    const manner = {
-      ...this.#manner(chance, intent),
+    const options = {
+      ...this.#options(chance, intent),
       reason,
       key: key.split(' ')[1],
       isDryRun: chance.happens(0.1),
     }
-    await this.#perform(chance, intent, manner)
+    await this.#perform(chance, intent, options)
   }
 
-  #manner(chance: Chance, { operation, target }: Intent): Manner {
+  #options(chance: Chance, { operation, target }: Intent): RequestOptions {
     const wants =
       needsReasonAlways(operation) || /^(?:projects\.edit|members\.create|domains\.create)$/.test(operation)
     const reason = chance.happens(wants ? 0.9 : 0.3) ? reasonText(chance) : undefined
-    // A key of another operation is a new one here.
+    // A key used for a different operation counts as new.
     const isOwn = chance.happens(0.8)
     const known = [...this.#memory.keys()].filter((key) => !isOwn || key.startsWith(`${operation} `))
     const old = known.length > 0 && chance.happens(0.15) ? chance.pick(known).split(' ')[1] : undefined
@@ -164,130 +164,140 @@ class Play {
 
   #newKey = (): string => `key-${this.#keys++}-${this.world.mark}`
 
-  async #perform(chance: Chance, intent: Intent, manner: Manner): Promise<void> {
-    const { document, token } = this.#stage
-    const verdict = verdictOn(intent, manner, this.#memory)
+  async #perform(chance: Chance, intent: Intent, options: RequestOptions): Promise<void> {
+    const { document, token } = this.#context
+    const prediction = predict(intent, options, this.#memory)
     const operation = document.operation(intent.operation)
-    const request = variously(chance, operation, token(), meaningOf(chance, intent, manner))
-    const answer = await this.#caller.send(operation, request)
-    mismatch(settle(intent, manner, verdict, answer, this.#memory))
-    if (verdict.kind === 'done') await this.#learn()
+    const request = encodeVaried(chance, operation, token(), contentOf(chance, intent, options))
+    const response = await this.#caller.send(operation, request)
+    mismatch(applyResponse(intent, options, prediction, response, this.#memory))
+    if (prediction.kind === 'done') await this.#learn()
   }
 
-  /** The same request twice at once: it acts once, and who comes second hears of the first. */
-  async #twins(chance: Chance): Promise<void> {
-    const { document, token } = this.#stage
-    const manner = { ...plainManner, key: this.#newKey() }
+  /**
+   * Sends the same request twice at the same time. Only one may take effect; the other is a replay or in progress.
+   */
+  async #sendTwice(chance: Chance): Promise<void> {
+    const { document, token } = this.#context
+    const options = { ...plainOptions, key: this.#newKey() }
     const intent = this.#acceptable(chance)
     if (!intent) return
     const operation = document.operation(intent.operation)
-    const verdict = verdictOn(intent, manner, this.#memory)
-    const request = plainly(operation, token(), meaningOf(chance, intent, manner))
-    const second = new Caller(this.#stage)
-    const answers = await Promise.all([this.#caller, second].map((caller) => caller.send(operation, request)))
+    const prediction = predict(intent, options, this.#memory)
+    const request = encodePlain(operation, token(), contentOf(chance, intent, options))
+    const second = new Caller(this.#context)
+    const responses = await Promise.all(
+      [this.#caller, second].map((caller) => caller.send(operation, request)),
+    )
     second.close()
-    const isFirst = ({ status, headers }: Answer) => status < 300 && !headers.has('idempotent-replayed')
-    const [first, other] = answers.sort((one, two) => Number(isFirst(two)) - Number(isFirst(one)))
+    const isFirst = ({ status, headers }: HttpResponse) => status < 300 && !headers.has('idempotent-replayed')
+    const [first, other] = responses.sort((one, two) => Number(isFirst(two)) - Number(isFirst(one)))
     if (!first || !other) return
-    mismatch(settle(intent, manner, verdict, first, this.#memory))
+    mismatch(applyResponse(intent, options, prediction, first, this.#memory))
     const error = (parsed(other) as { error?: string } | undefined)?.error
     if (error !== 'request_in_progress') {
-      mismatch(settle(intent, manner, verdictOn(intent, manner, this.#memory), other, this.#memory))
+      mismatch(applyResponse(intent, options, predict(intent, options, this.#memory), other, this.#memory))
     }
     await this.#learn()
   }
 
-  /** An owner comes with a project, a transfer moves people, a rename routes: what became of them is to be learnt. */
+  /**
+   * Creating or transferring a project changes members, and renaming a domain changes routes. Reads the values that
+   * the response did not contain.
+   */
   async #learn(): Promise<void> {
     for (const project of this.world.projects) {
       for (const noun of ['members', 'routing'] as const) {
-        if (project.things[noun].some(({ view }) => hasUnknown(view))) await this.#learnAll(project, noun)
+        if (project.resources[noun].some(({ view }) => hasUnknown(view))) await this.#learnAll(project, noun)
       }
     }
   }
 
   async #learnAll(project: Project, noun: Noun): Promise<void> {
-    const things = project.things[noun]
-    const list = await listed(this.#stage, this.#caller, { ...listOf(project, noun), query: { limit: 200 } })
-    mismatch(differences(things.map(({ view }) => view).reverse(), list))
+    const resources = project.resources[noun]
+    const list = await listed(this.#context, this.#caller, {
+      ...listOf(project, noun),
+      query: { limit: 200 },
+    })
+    mismatch(differences(resources.map(({ view }) => view).reverse(), list))
     list.reverse().forEach((view, n) => {
-      Object.assign(things[n] ?? {}, { id: Number(view['id']), view })
+      Object.assign(resources[n] ?? {}, { id: Number(view['id']), view })
     })
   }
 
-  async #ask(chance: Chance): Promise<void> {
-    const question = ask(this.#stage.document, this.world, chance)
-    if (question) await this.#pose(chance, question)
+  async #read(chance: Chance): Promise<void> {
+    const read = nextRead(this.#context.document, this.world, chance)
+    if (read) await this.#sendRead(chance, read)
   }
 
-  async #pose(chance: Chance, question: Question): Promise<void> {
-    const { document, token } = this.#stage
-    const operation = document.operation(question.operation)
-    const { expected } = question
+  async #sendRead(chance: Chance, read: ExpectedRead): Promise<void> {
+    const { document, token } = this.#context
+    const operation = document.operation(read.operation)
+    const { expected } = read
     if (expected && 'list' in expected) {
       const limit = Math.max(1, Math.ceil(expected.list.length / (1 + chance.below(3))))
-      const query = { ...question.query, ...(chance.happens(0.5) ? { limit: Math.min(limit, 200) } : {}) }
+      const query = { ...read.query, ...(chance.happens(0.5) ? { limit: Math.min(limit, 200) } : {}) }
       return mismatch(
-        differences(expected.list, await listed(this.#stage, this.#caller, { ...question, query })),
+        differences(expected.list, await listed(this.#context, this.#caller, { ...read, query })),
       )
     }
-    const request = variously(chance, operation, token(), question)
-    const answer = await this.#caller.send(
+    const request = encodeVaried(chance, operation, token(), read)
+    const response = await this.#caller.send(
       operation,
       chance.happens(0.05) ? { ...request, method: 'HEAD' } : request,
     )
-    const { status, headers, text } = answer
+    const { status, headers, text } = response
     if (!expected) return mismatch(differences(404, status, 'the status'))
     mismatch([
       ...differences({ status: 200, etag: etagOf(expected) }, { status, etag: headers.get('etag') }),
-      ...(text === '' ? [] : differences(expected.view, parsed(answer))),
+      ...(text === '' ? [] : differences(expected.view, parsed(response))),
     ])
   }
 
   async #miss(chance: Chance): Promise<void> {
-    const base = chance.happens(0.2) ? this.#question(chance) : this.#accepted(chance)
+    const base = chance.happens(0.2) ? this.#expectedRead(chance) : this.#accepted(chance)
     if (!base) return
-    const operation = this.#stage.document.operation(base.operation)
-    const miss = nearMiss(chance, operation, this.#stage.token(), base.meaning)
+    const operation = this.#context.document.operation(base.operation)
+    const miss = nearMiss(chance, operation, this.#context.token(), base.content)
     if (!miss) return
-    const answer = await this.#caller.send(miss.isNowhere ? undefined : operation, miss.request)
-    const error = (parsed(answer) as { error?: string } | undefined)?.error
-    const found = `${answer.status} ${error}`
+    const response = await this.#caller.send(miss.matchesNoOperation ? undefined : operation, miss.request)
+    const error = (parsed(response) as { error?: string } | undefined)?.error
+    const found = `${response.status} ${error}`
     mismatch(
       miss.allowed.includes(found)
         ? []
-        : [`${miss.about}: the answer is ${found} and not ${miss.allowed.join(' or ')}`],
+        : [`${miss.about}: expected ${miss.allowed.join(' or ')}, got ${found}`],
     )
   }
 
-  /** Something that would be carried out if it were not sent wrong. */
-  #accepted(chance: Chance): { operation: string; meaning: Meaning } | undefined {
+  /** A request that the service would accept without the injected error. */
+  #accepted(chance: Chance): { operation: string; content: RequestContent } | undefined {
     const intent = this.#acceptable(chance)
     if (!intent) return undefined
     const { operation, params, body } = intent
-    return { operation, meaning: { params, body: { ...body, reason: plainManner.reason } } }
+    return { operation, content: { params, body: { ...body, reason: plainOptions.reason } } }
   }
 
   #acceptable(chance: Chance): Intent | undefined {
     for (let tries = 0; tries < 5; tries++) {
-      const intent = nextIntent(this.#stage.document, this.world, chance)
-      if (intent && verdictOn(intent, plainManner, this.#memory).kind === 'done') return intent
+      const intent = nextIntent(this.#context.document, this.world, chance)
+      if (intent && predict(intent, plainOptions, this.#memory).kind === 'done') return intent
     }
     return undefined
   }
 
-  #question(chance: Chance): { operation: string; meaning: Meaning } | undefined {
-    const question = ask(this.#stage.document, this.world, chance)
-    return question?.expected && { operation: question.operation, meaning: { params: question.params } }
+  #expectedRead(chance: Chance): { operation: string; content: RequestContent } | undefined {
+    const read = nextRead(this.#context.document, this.world, chance)
+    return read?.expected && { operation: read.operation, content: { params: read.params } }
   }
 }
 
-const plainManner = {
+const plainOptions = {
   reason: 'Asked for',
   ifMatch: undefined,
   key: undefined,
   isDryRun: false,
-} satisfies Manner
+} satisfies RequestOptions
 
 function ifMatch(chance: Chance, version: number): { text: string; holds: boolean } {
   return weighted(chance, [
@@ -305,8 +315,12 @@ function ifMatch(chance: Chance, version: number): { text: string; holds: boolea
 const isEmptyKind = (operation: string): boolean =>
   ['rotate', 'delete', 'command'].includes(kindOf(operation))
 
-function meaningOf(chance: Chance, { operation, params, body }: Intent, manner: Manner): Meaning {
-  const { reason, ifMatch, key, isDryRun } = manner
+function contentOf(
+  chance: Chance,
+  { operation, params, body }: Intent,
+  options: RequestOptions,
+): RequestContent {
+  const { reason, ifMatch, key, isDryRun } = options
   const isEmpty = reason === undefined && (isEmptyKind(operation) || operation === 'endpoints.test')
   return {
     params,
@@ -315,7 +329,7 @@ function meaningOf(chance: Chance, { operation, params, body }: Intent, manner: 
       ...(ifMatch ? [['if-match', ifMatch.text] as const] : []),
       ...(key === undefined ? [] : [['idempotency-key', key] as const]),
     ],
-    // What takes nothing but a reason may come without a body at all.
+    // The body is optional if the reason is its only field.
     body:
       isEmpty && chance.happens(0.3) ? undefined : { ...body, ...(reason === undefined ? {} : { reason }) },
   }

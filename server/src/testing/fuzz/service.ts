@@ -15,18 +15,17 @@ import { bareEnvironment, program } from '../harness/postern-process.ts'
 import { eventually } from '../harness/waiting.ts'
 import { steadyPort } from '../peers/steady-port.ts'
 
-/** `postern api` as a process of its own, as an operator starts it, so that whoever calls it has a core to itself. */
+/** `postern api` as a separate process, started as an operator would start it, so that it can use its own CPU core. */
 export interface Service {
   url: string
-  /** A new administrator. */
   makeAdmin(email: string): Promise<{ id: number; email: string; password: string; totpUri: string }>
-  /** An access token, good for ten minutes. */
+  /** An access token, valid for ten minutes. */
   tokenOf(email: string): Promise<string>
-  /** Everything it has complained of. */
+  /** Everything the process has logged. */
   log(): Promise<string>
 }
 
-/** The model knows nothing of them; customer/conformance/caps.test.ts does. */
+/** Caps are not modelled here; customer/conformance/caps.test.ts covers them. */
 const withoutCaps = Object.fromEntries(
   Object.values(known).flatMap(({ name }) => (name.startsWith('POSTERN_MAX_') ? [[name, '1000000']] : [])),
 )
@@ -50,7 +49,7 @@ export async function startService(
     POSTERN_WEBHOOK_PORTS: '443, 8443',
     POSTERN_LOG_LEVEL: 'warn',
     ...withoutCaps,
-    // SES is offered, and never asked: nothing here does the work that comes after an answer.
+    // SES is configured but never called, because no worker runs.
     ...('sesRegion' in known
       ? { POSTERN_SES_REGION: 'eu-west-1', POSTERN_SES_ACCOUNT_ID: '123456789012' }
       : {}),
@@ -83,9 +82,9 @@ async function serve(settings: Record<string, string>, port: number, logFile: st
   const url = `http://127.0.0.1:${port}`
   const isReady = () =>
     eventually('the API is ready', async () => {
-      if (child.exitCode !== null) throw new Error(`The API has ended with ${child.exitCode}`)
-      const answer = await fetch(`${url}/readyz`).catch(() => undefined)
-      return answer?.ok === true
+      if (child.exitCode !== null) throw new Error(`postern api exited with code ${child.exitCode}`)
+      const response = await fetch(`${url}/readyz`).catch(() => undefined)
+      return response?.ok === true
     })
   await isReady().catch(async (error: Error) => {
     throw new Error(`${error.message}:\n${await readFile(logFile, 'utf8')}`)

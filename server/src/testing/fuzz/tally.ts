@@ -1,34 +1,34 @@
-import { type ComplaintKind, complaintKinds } from './judge.ts'
+import { type ViolationKind, violationKinds } from './check-response.ts'
 
-/** What was asked and what came back, in numbers. */
+/** Counts requests, response statuses and violations. */
 export class Tally {
   requests = 0
-  readonly #answers = new Map<string, Map<string, number>>()
-  readonly #complaints = new Map<ComplaintKind, number>()
+  readonly #responses = new Map<string, Map<string, number>>()
+  readonly #violations = new Map<ViolationKind, number>()
 
-  answered(operation: string, status: number | string): void {
+  recordResponse(operation: string, status: number | string): void {
     this.requests++
-    const statuses = this.#answers.get(operation) ?? new Map<string, number>()
-    this.#answers.set(operation, statuses)
+    const statuses = this.#responses.get(operation) ?? new Map<string, number>()
+    this.#responses.set(operation, statuses)
     statuses.set(String(status), (statuses.get(String(status)) ?? 0) + 1)
   }
 
-  complained(kind: ComplaintKind): void {
-    this.#complaints.set(kind, (this.#complaints.get(kind) ?? 0) + 1)
+  recordViolation(kind: ViolationKind): void {
+    this.#violations.set(kind, (this.#violations.get(kind) ?? 0) + 1)
   }
 
-  hasAnswered(operation: string): boolean {
-    return this.#answers.has(operation)
+  hasResponse(operation: string): boolean {
+    return this.#responses.has(operation)
   }
 
-  /** How often each thing was found that must not be. */
-  verdict(): string {
-    return complaintKinds.map((kind) => `${kind} ${this.#complaints.get(kind) ?? 0}`).join(', ')
+  /** The number of violations of each kind. */
+  summary(): string {
+    return violationKinds.map((kind) => `${kind} ${this.#violations.get(kind) ?? 0}`).join(', ')
   }
 
-  /** One line for each operation. */
+  /** One line per operation. */
   lines(): string[] {
-    const sorted = [...this.#answers].sort(([one], [other]) => (one < other ? -1 : 1))
+    const sorted = [...this.#responses].sort(([one], [other]) => (one < other ? -1 : 1))
     return sorted.map(([operation, statuses]) => {
       const counts = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
       return `${operation.padEnd(26)} ${counts.join('  ')}`

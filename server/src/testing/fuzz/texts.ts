@@ -2,8 +2,8 @@ import type { Chance } from '../harness/random.ts'
 import { weighted } from './draw.ts'
 
 /**
- * Texts that programs have stumbled over: as SQL, as a path, as markup, as a template, in writing systems that
- * upper-case to something longer, and with what a terminal or a log would obey.
+ * Strings that often break programs: SQL, paths, markup, templates, characters that grow when upper-cased, and
+ * control sequences for terminals and logs.
  */
 export const hostileTexts: readonly string[] = [
   "'; drop table control.projects; --",
@@ -62,7 +62,7 @@ export const hostileTexts: readonly string[] = [
   '?',
 ]
 
-/** What no line of text may be or hold. */
+/** Strings that are not allowed as a single line of text. */
 export const badLines: readonly string[] = [
   ' ',
   '\t',
@@ -97,7 +97,7 @@ const words = [
   "O'Neill",
 ]
 
-/** Mostly a plain name; sometimes a hostile one that is a name all the same, and now and then none. */
+/** Usually a plain name, sometimes a hostile but valid one, occasionally an invalid one. */
 export function nameText(chance: Chance): string {
   return weighted<() => string>(chance, [
     [60, () => `${chance.pick(words)} ${chance.pick(words)} ${chance.below(1000)}`],
@@ -108,7 +108,7 @@ export function nameText(chance: Chance): string {
   ])()
 }
 
-/** One that is always good, and short. */
+/** A short, always valid name. */
 export const plainText = (chance: Chance): string => `${chance.pick(words)} ${chance.below(100_000)}`
 
 export function reasonText(chance: Chance): string {
@@ -120,5 +120,5 @@ export function reasonText(chance: Chance): string {
   ])()
 }
 
-/** In the schema, but refused: not one line, or too long only after all. */
+/** Allowed by the schema but rejected: blank, or with control characters. */
 export const badReason = (chance: Chance): string => chance.pick(badLines)

@@ -4,8 +4,8 @@ import { shuffled } from './draw.ts'
 import { hostileTexts, plainText } from './texts.ts'
 
 /**
- * A value that a schema allows, drawn from the whole of what it allows: the shortest and the longest text, the ends
- * of a range, and texts that only look harmless to a schema. `idFor` says which ids a field may name.
+ * A random value that the schema allows, including the shortest and longest strings, the bounds of a range, and
+ * hostile strings. `idFor` returns the id to use for a field.
  */
 export type IdFor = (field: string) => number | undefined
 
@@ -33,7 +33,7 @@ export function validValue(chance: Chance, schema: Schema, field: string, idFor:
   }
 }
 
-/** What is not required is there every other time. */
+/** Includes optional properties with a probability of one half. */
 export function object(chance: Chance, schema: Schema, idFor: IdFor): Record<string, unknown> {
   const properties = Object.entries((schema['properties'] ?? {}) as Record<string, Schema>)
   const required = (schema['required'] ?? []) as string[]
@@ -66,7 +66,7 @@ function list(chance: Chance, schema: Schema, field: string, idFor: IdFor): unkn
   return Array.from({ length }, () => validValue(chance, items, field, idFor))
 }
 
-/** What a field's name promises, where the schema says only that it is a text. */
+/** Plausible values by field name, for schemas that only require a string. */
 const likely: Record<string, readonly string[]> = {
   email: ['grace@example.com', 'Ada.Lovelace+x@Example.ORG', 'a@b', ''],
   url: ['https://hooks.example.com/x', 'https://[::1]/', 'http://example.com', 'https://example.com/?q=1#f'],

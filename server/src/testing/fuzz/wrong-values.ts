@@ -1,6 +1,6 @@
 import type { Schema } from './document.ts'
 
-/** A value that JSON.stringify cannot write. */
+/** A value that JSON.stringify cannot produce. */
 class Literal {
   readonly text: string
 
@@ -18,17 +18,17 @@ export const literal = (text: string): unknown => new Literal(text)
 export const withLiterals = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/"\\u0001(.*?)\\u0001"/g, (_, text: string) => JSON.parse(`"${text}"`))
 
-/** Half of a surrogate pair: JSON can write it, and UTF-8 cannot. */
+/** A lone surrogate: JSON can express it, UTF-8 cannot. */
 const lone = [literal('"\\ud800"'), literal('"a\\udc00b"')]
 const huge = [literal('1e400'), literal('-1e400'), literal('1E+9999')]
 
-/** What a schema does not allow, one fault each. */
+/** Values that the schema does not allow, each with one error. */
 export function wrongValues(schema: Schema): unknown[] {
   const alternatives = (schema['anyOf'] ?? [schema]) as Schema[]
   const isNullable = alternatives.some(({ type }) => type === 'null')
   const main = alternatives.find(({ type }) => type !== 'null') ?? schema
   const own = byType[String(main['type'])]
-  if (!own) throw new Error(`no wrong value is known for ${JSON.stringify(schema)}`)
+  if (!own) throw new Error(`no invalid value for ${JSON.stringify(schema)}`)
   return [...own(main), ...(isNullable ? [] : [null])]
 }
 

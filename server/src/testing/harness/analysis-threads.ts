@@ -4,7 +4,7 @@ import type { Reporters } from '../../intake/bounces/reporters.ts'
 import { networksOf } from '../../platform/net/net-guard.ts'
 import { cleanUp } from './cleanup.ts'
 
-/** Threads for a test, and whom the intake of a test trusts: everybody on this machine. */
+/** Analysis threads for a test file, closed when its tests are done. */
 export function testAnalysisThreads(options: Partial<AnalysisThreadsOptions> = {}): AnalysisThreads {
   const analysisThreads = new AnalysisThreads({ dns: { servers: ['127.0.0.1:1'] }, ...options })
   cleanUp(() => analysisThreads.close())

@@ -14,17 +14,17 @@ import { cleanUp } from './cleanup.ts'
 import { patientTimeouts, type TestDatabase } from './database.ts'
 import { newPartLog } from './part-logs.ts'
 
-/** A whole API on a free port, as `postern api` builds it, with its log kept for a look. */
+/** A complete API on a free port, constructed in the same way as by `postern api`. */
 export interface TestApi {
   url: string
   context: Context
   /** Every line logged so far. */
   logLines: string[]
-  /** A new administrator who has none yet: made in a tenth of the time. */
+  /** Creates an administrator without credentials, ten times faster than `makeAdmin`. */
   grantAdmin(): Promise<{ email: string; userId: number }>
-  /** A new administrator with their credentials. */
+  /** Creates an administrator with credentials. */
   makeAdmin(email?: string): Promise<AdministratorCredentials & { email: string }>
-  /** An access token without a session, as `postern token` prints it. */
+  /** An access token without a session, like the one that `postern token` prints. */
   tokenOf(email: string): Promise<string>
 }
 
@@ -57,7 +57,7 @@ export async function startApi(
     POSTERN_SES_ACCOUNT_ID: '123456789012',
     POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
     POSTERN_WEBHOOK_PORTS: '443, 8443',
-    // Tests that are not about the limits are not to meet them.
+    // The limits are high, so that only the tests of the limits reach them.
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_USER: '1000000',
     POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000',
@@ -82,7 +82,7 @@ export async function startApi(
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   cleanUp(async () => {
     const closed = app.close()
-    // An answer that a test has not read to its end would keep the server open for more than a minute.
+    // Otherwise a response that a test has not fully read would delay the shutdown by more than a minute.
     app.server.closeAllConnections()
     await closed
     await context.jobs.stop(1000)

@@ -2,12 +2,13 @@ import { AsyncResource } from 'node:async_hooks'
 import { after } from 'node:test'
 
 /**
- * What a test file opened is closed when its tests are over, last opened first. Open at the top level of the file, before
- * its first test: tests are also over when those named so far are, while the file waits for something.
+ * Closes the resources of a test file after its tests, in reverse order. Register resources at the top level of the
+ * file, before its first test: if the file awaits something after that, the hooks can run as soon as all tests defined
+ * so far are done.
  */
 const steps: (() => Promise<unknown>)[] = []
 
-/** Where the file began, outside of all tests: whoever opens something may be within one, whose end would count. */
+/** Runs in the context of the file, because a hook registered inside a test would run at the end of that test. */
 const file = new AsyncResource('test file')
 
 export function cleanUp(step: () => Promise<unknown>): void {
@@ -15,7 +16,9 @@ export function cleanUp(step: () => Promise<unknown>): void {
   steps.push(step)
 }
 
-/** All of it, whatever fails: a process left behind would keep the run from ending, and hide why. */
+/**
+ * Runs all cleanups, even if some fail: a process left running would prevent the run from ending and hide the cause.
+ */
 async function closeAll(): Promise<void> {
   const failures: unknown[] = []
   for (let step = steps.pop(); step; step = steps.pop()) {

@@ -1,12 +1,12 @@
 import type { TestApi } from './api.ts'
 
-/** A program that speaks to the API with an access token, and keeps answers whole. */
+/** An API client with an access token. */
 export interface Answer {
   status: number
   headers: Headers
-  /** As it came. */
+  /** The body as received. */
   text: string
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary response bodies.
   body: any
 }
 
@@ -61,7 +61,7 @@ export class Client {
     this.request('DELETE', path, body, headers)
 }
 
-/** A new administrator at the API's door. */
+/** Creates an administrator and returns a client with their access token. */
 export async function signedIn(api: TestApi): Promise<Client & { userId: number; email: string }> {
   const { email, userId } = await api.grantAdmin()
   return Object.assign(new Client(api.url, await api.tokenOf(email)), { userId, email })

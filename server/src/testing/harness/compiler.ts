@@ -3,11 +3,10 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** The compiler itself, asked about files that a test has written. */
 const root = path.resolve(import.meta.dirname, '../../../..')
 export const sourceFolder = path.join(root, 'server/src')
 
-/** What the compiler has to say about each file. */
+/** Compiles the files with tsc and returns the errors in each file. */
 export async function compile(files: Map<string, string>): Promise<Map<string, string>> {
   const folder = await mkdtemp(path.join(tmpdir(), 'postern-types-'))
   try {
@@ -23,13 +22,13 @@ export async function compile(files: Map<string, string>): Promise<Map<string, s
       }),
     )
     for (const [name, text] of files) await writeFile(path.join(folder, name), text)
-    const complaints = new Map([...files.keys()].map((name) => [name, '']))
+    const errors = new Map([...files.keys()].map((name) => [name, '']))
     let name = ''
     for (const line of (await tsc(folder)).split('\n').filter(Boolean)) {
       name = /^(\S+)\(\d+,\d+\): error/.exec(line)?.[1] ?? name
-      complaints.set(name, `${complaints.get(name) ?? ''}${line}\n`)
+      errors.set(name, `${errors.get(name) ?? ''}${line}\n`)
     }
-    return complaints
+    return errors
   } finally {
     await rm(folder, { recursive: true })
   }

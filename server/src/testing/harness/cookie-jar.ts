@@ -1,4 +1,4 @@
-/** A browser's memory for one origin: sends back what it was told to keep. */
+/** Stores the cookies of one origin and sends them back, as a browser does. */
 export class CookieJar {
   readonly #cookies = new Map<string, string>()
   readonly #url: string

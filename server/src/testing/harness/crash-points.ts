@@ -5,7 +5,7 @@ interface Sides {
   mailDb: Db
 }
 
-/** Every step at which code that works with both sides can crash, as named by `crashAt`. */
+/** The steps at which code that uses both databases can crash. `crashAt` takes these names. */
 export const stepsOfBoth = ['admin read', 'mail read', 'admin transaction', 'mail transaction']
 
 /** Throws at one kind of step, before or after its first execution. */

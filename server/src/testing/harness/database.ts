@@ -8,8 +8,8 @@ import { cleanUp } from './cleanup.ts'
 import { isOfBoth, isOfMail, isSplit, SplitDatabase } from './split-databases.ts'
 
 /**
- * Databases for tests: each file clones the migrated template, so files run in parallel and none sees
- * another's rows. The application connects as in production, by a login that is neither superuser nor owner.
+ * Databases for tests. Each file clones the migrated template, so files can run in parallel and never read each
+ * other's rows. The application connects as in production, with a login that is neither superuser nor owner.
  */
 const clusterVariable = 'POSTERN_TEST_CLUSTER'
 const cellClusterVariable = 'POSTERN_TEST_CELL_CLUSTER'
@@ -17,11 +17,11 @@ const templateName = 'postern_template'
 const appUser = 'postern_app'
 
 export interface TestDatabase {
-  /** The application's login. */
+  /** URL with the application's login. */
   url: string
-  /** The superuser's login, for what only a test may do. */
+  /** URL with the superuser's login, for statements that the application may not run. */
   superuserUrl: string
-  /** Where its mail is, if that is another database (testing/harness/split-databases.ts). */
+  /** URL of the mail database, if it is separate (testing/harness/split-databases.ts). */
   cellUrl?: string | undefined
   /** Runs a statement as the superuser. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
@@ -35,7 +35,7 @@ export async function makeTemplates(clusterUrl: string, cellClusterUrl?: string)
   await makeTemplateIn(cellClusterUrl, 'cell')
 }
 
-/** Returns the template's address. */
+/** Returns the template's URL. */
 export async function makeTemplate(clusterUrl: string, part: DatabaseKind = 'whole'): Promise<string> {
   process.env[clusterVariable] = clusterUrl
   return makeTemplateIn(clusterUrl, part)
@@ -51,19 +51,19 @@ async function makeTemplateIn(clusterUrl: string, part: DatabaseKind): Promise<s
   return url
 }
 
-/** By files: what is lost with the cluster need not be in its log. */
+/** Uses the file copy strategy, because a test cluster does not need WAL entries for new databases. */
 const fromTemplate = `template ${templateName} strategy file_copy`
 
-/** A clone of the template, dropped when the file's tests are over. */
+/** A clone of the template, dropped after the file's tests. */
 export const testDatabase = (): Promise<TestDatabase> => (isSplit ? createSplit() : create(fromTemplate))
 
-/** An empty database, for the tests of migration itself. */
+/** An empty database, for testing the migrations. */
 export const emptyDatabase = (): Promise<TestDatabase> => create('template template0')
 
-/** A busy machine may take longer than a request waits for a connection or a lock. Not for tests of these timeouts. */
+/** Connection and lock timeouts that are long enough for a busy machine. Not for tests of these timeouts. */
 export const patientTimeouts = { connectMs: 60_000, lockMs: 60_000 }
 
-/** Opens the application's pools on a test database; closed when the file's tests are over. */
+/** Opens the application's pools on a test database and closes them after the file's tests. */
 export function openDatabase(
   { url, cellUrl }: TestDatabase,
   { poolSize = 4, onError = () => {}, ...rest }: Partial<DatabaseOptions> = {},
@@ -77,14 +77,14 @@ export function openDatabase(
   return database
 }
 
-/** By the database's own clock, so that it can be compared with the times that the database writes. */
+/** The database's current time, comparable with timestamps written by the database. */
 export async function databaseNow({ query }: TestDatabase): Promise<Date> {
   const [row] = await query<{ now: Date }>('select postern.now()')
   if (!row) throw new Error('a select without from returned no row')
   return row.now
 }
 
-/** Where the mail of a test database is. */
+/** The URL of the database with the mail schema. */
 export function openCells(database: TestDatabase, options: Partial<DatabaseOptions> = {}): Cells {
   const opened = openDatabase(database, options)
   return opened instanceof SplitDatabase ? opened.cells() : new Cells([cellIn(opened, { name: 'mail' })])
@@ -101,7 +101,7 @@ async function createIn(clusterUrl: string, name: string, from: string): Promise
   await onCluster(clusterUrl, (client) => client.query(`create database ${name} ${from}`))
   const superuserUrl = urlIn(clusterUrl, name, 'postgres')
   const pool = new pg.Pool({ connectionString: superuserUrl, max: 2 })
-  // A connection that ends with its database is not a test failure.
+  // A connection that is closed because its database is dropped is not a test failure.
   pool.on('error', () => {})
   cleanUp(async () => {
     await pool.end()
@@ -124,7 +124,7 @@ async function createSplit(): Promise<TestDatabase> {
     ...{ cell: name, ownerUrl: cell.superuserUrl, sourceUrl: control.superuserUrl },
     ...{ onProgress: () => {}, timeoutMs: 60_000 },
   })
-  // Through another database: a connection to this one would keep the setting it began with.
+  // The setting is changed from another database, because open connections to this one keep the previous value.
   const setSynchronousCommit = (how: string) =>
     onCluster(clusterUrlOf(clusterVariable), (client) =>
       client.query(`alter database ${name} set synchronous_commit = ${how}`),
@@ -134,7 +134,7 @@ async function createSplit(): Promise<TestDatabase> {
     await setSynchronousCommit('off')
     await cell.query(`drop subscription postern_${name}`)
   })
-  // Valid wherever the clock is moved to, as no worker writes it.
+  // The heartbeat never expires, because no worker updates it and tests can move the clock.
   await control.query(`insert into control.heartbeat (at) values (now() + interval '100 years')`)
   return {
     ...control,

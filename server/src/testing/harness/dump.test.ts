@@ -10,14 +10,17 @@ const addUser = (name: string) =>
   ])
 await addUser('ada')
 
-test('rows that are watched are untouched until something is written, and be it the same again', async () => {
+test('assertUntouched fails after any write, including an update that changes no value', async () => {
   const acts: [string, () => Promise<unknown>][] = [
     ['a new row', () => addUser('bob')],
-    ['the same again', () => database.query('update control.users set name = name')],
-    ['one less', () => database.query(`delete from control.users where name = 'bob'`)],
-    ['one for another', () => database.query(`delete from control.users`).then(() => addUser('cy'))],
-    ['the last of a table', () => database.query('delete from control.users')],
-    ['the first', () => addUser('dan')],
+    ['an update without a change', () => database.query('update control.users set name = name')],
+    ['a deleted row', () => database.query(`delete from control.users where name = 'bob'`)],
+    [
+      'one row replaced by another',
+      () => database.query(`delete from control.users`).then(() => addUser('cy')),
+    ],
+    ['the last row deleted', () => database.query('delete from control.users')],
+    ['the first row', () => addUser('dan')],
   ]
   for (const [what, act] of acts) {
     const rows = await watchRows(database)

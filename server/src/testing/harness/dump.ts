@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import type { TestDatabase } from './database.ts'
 
 /**
- * Every row of every table of ours, and every job, each with the transaction that wrote it: where two dumps are equal,
- * nothing was written in between, not even the same values again. Sequences are left out: a number that was taken does
- * not come back with a rollback.
+ * Every row of all application tables and every job, each with its xmin. If two dumps are equal, nothing was written in
+ * between, not even an update that changed no values. Sequences are excluded, because a rollback does not reset them.
  */
 export async function dump(database: TestDatabase): Promise<string[]> {
   const selects = (await filledTables(database)).map(
@@ -16,7 +15,7 @@ export async function dump(database: TestDatabase): Promise<string[]> {
   return rows.map(({ line }) => line)
 }
 
-/** Most are partitions in which nothing is yet. */
+/** Most tables are empty partitions. */
 async function filledTables(database: TestDatabase, except: readonly string[] = []): Promise<string[]> {
   const tables = await database.query<{ name: string }>(
     `select format('%I.%I', schemas.nspname, tables.relname) as name
@@ -29,8 +28,8 @@ async function filledTables(database: TestDatabase, except: readonly string[] = 
 }
 
 /**
- * How many rows each table has, and the sum of the transactions that wrote them. A row that is written has a later one than
- * every row before, so the sum grows, or the count differs.
+ * The number of rows of each table and the sum of their xmin. A write produces a row with a higher xmin than all
+ * others, so either the sum grows or the count changes.
  */
 async function writersOf(database: TestDatabase, except: readonly string[]): Promise<string[]> {
   const counts = (await filledTables(database, except)).map(
@@ -42,7 +41,7 @@ async function writersOf(database: TestDatabase, except: readonly string[]): Pro
     .toSorted()
 }
 
-/** For tests that only ask whether anything was written: much cheaper than two dumps. `except` names tables that may be. */
+/** Checks whether anything was written. Much faster than comparing two dumps. `except` lists tables to ignore. */
 export async function watchRows(
   database: TestDatabase,
   { except = [] }: { except?: readonly string[] } = {},

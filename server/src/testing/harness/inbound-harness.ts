@@ -8,7 +8,7 @@ import { cleanUp } from './cleanup.ts'
 import type { TestDatabase } from './database.ts'
 import { fanOutAll } from './fan-out.ts'
 
-/** The MX listener, somebody who brings mail to it, and what it has written down. */
+/** The MX listener, an SMTP client for it, and the rows it has written. */
 export async function openInbound(api: TestApi, database: TestDatabase, changes: Partial<InboundDeps> = {}) {
   const listener = await startInbound({
     ...inboundDeps(api.context, makeCertificate()),
@@ -17,7 +17,7 @@ export async function openInbound(api: TestApi, database: TestDatabase, changes:
   })
   cleanUp(() => listener.stop(1000))
 
-  /** Past EHLO. */
+  /** Returns a client that has sent EHLO. */
   async function open(helo = 'client.example'): Promise<SmtpClient> {
     const client = await SmtpClient.open(listener.port)
     cleanUp(async () => client.close())
@@ -64,7 +64,7 @@ export interface InboundRow {
   body_id: string | null
 }
 
-/** The reply to RCPT of each, in a transaction that is then forgotten. */
+/** The reply to RCPT for each address, in an SMTP transaction that is then reset. */
 export async function rcptReplies(client: SmtpClient, addresses: readonly string[]): Promise<string[]> {
   assert.match((await client.say('MAIL FROM:<ada@example.com>')) ?? '', /^250/)
   const replies: string[] = []
@@ -80,5 +80,5 @@ export const someMail = (changes: { fields?: string[]; body?: string } = {}): st
     'Subject: Where is my order?',
     ...(changes.fields ?? []),
     '',
-    changes.body ?? 'It was to come on Monday.',
+    changes.body ?? 'It should have arrived on Monday.',
   ].join('\r\n')

@@ -22,14 +22,14 @@ import type { TestDatabase } from './database.ts'
 import { bareEnvironment, runPostern, startPostern, startPosternAll } from './postern-process.ts'
 
 /**
- * A whole installation as an operator has it, with nothing wrong: a PostgreSQL of its own that is safe on disk, logins
- * of the strict kind, DNS, an MTA, a certificate, and `postern all` at work. Beside it stands a second database, which
- * was migrated and is otherwise left to whoever plants something in it.
+ * A complete, correct installation as an operator would run it: its own PostgreSQL with durable storage, restricted
+ * logins, DNS, an MTA, a certificate and `postern all`. A second migrated database (`twin`) is there for tests to
+ * break.
  */
 export async function startInstallation() {
   const home = await mkdtemp(path.join(tmpdir(), 'postern-installation-'))
   cleanUp(() => rm(home, { recursive: true, force: true }))
-  // PostgreSQL runs as another user.
+  // PostgreSQL runs as a different user.
   await chmod(home, 0o755)
   const [cluster, dns] = await Promise.all([
     startCluster({ directory: path.join(home, 'postgres') }),
@@ -44,14 +44,14 @@ export async function startInstallation() {
   await query('postgres', 'create role postern_signer login noinherit in role postern_readonly')
   await query('postgres', 'create database twin template main')
 
-  const doors = {
+  const listeners = {
     withoutDsn: { port: await steadyPort(), settings: { smtpd_discard_ehlo_keywords: 'dsn' } },
     small: { port: await steadyPort(), settings: { message_size_limit: '10240000' } },
     sevenBit: { port: await steadyPort(), settings: { smtpd_discard_ehlo_keywords: '8bitmime,smtputf8' } },
     closed: { port: await steadyPort(), settings: { smtpd_relay_restrictions: 'reject' } },
   }
-  const postfix = await Postfix.open({ sinkPort: 9, feedbackPort: 9, doors: Object.values(doors) })
-  // Port 25 of an address that nobody else uses.
+  const postfix = await Postfix.open({ sinkPort: 9, feedbackPort: 9, listeners: Object.values(listeners) })
+  // Port 25 on a loopback address that no other process uses.
   const intakeHost = ['127', randomInt(1, 255), randomInt(255), randomInt(1, 255)].join('.')
   await dns.setZone('.', zoneOf(intakeHost))
   const certificate = makeCertificate({
@@ -122,16 +122,16 @@ export async function startInstallation() {
   return {
     env,
     main,
-    /** A statement in any database of the cluster, as its superuser. */
+    /** Runs a statement in any database of the cluster, as the superuser. */
     query,
     urlOf: (database: string, login = 'postern_app') => urlOf(cluster.url, database, login),
-    doors,
+    listeners,
     postfix,
     dns,
     domain,
-    /** The records of the domain, with changes. */
+    /** Publishes the domain's DNS records, with the specified changes. */
     publish,
-    strangerUrl: await startStranger(),
+    foreignServerUrl: await startForeignServer(),
   }
 }
 
@@ -161,8 +161,8 @@ function urlOf(clusterUrl: string, database: string, login: string): string {
   return `postgres://${login}@${host}/${database}`
 }
 
-/** A web server that is not ours. */
-async function startStranger(): Promise<string> {
+/** A web server that is not Postern. */
+async function startForeignServer(): Promise<string> {
   const server = createServer((_request, response) => response.end('<h1>It works!</h1>')).listen(
     0,
     '127.0.0.1',
@@ -172,7 +172,7 @@ async function startStranger(): Promise<string> {
   return `http://localhost:${(server.address() as AddressInfo).port}`
 }
 
-/** Of our own names, one set that is right, and some that are not. */
+/** DNS records for the installation's names: one correct set and several broken ones. */
 const zoneOf = (intakeHost: string): string => `
 mx.postern.test.              3600 A     ${intakeHost}
 mail.postern.test.            3600 A     ${intakeHost}

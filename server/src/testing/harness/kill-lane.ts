@@ -11,12 +11,12 @@ import { bareEnvironment, type PosternProcess, startPosternAll } from './postern
 import { eventually, patienceMs } from './waiting.ts'
 
 /**
- * A `postern all` in a process of its own that can be killed at any point of a domain edit and of what follows it: its
- * database is reached through a proxy, and its SES is the peer. What is looked at beside it goes straight to the database.
+ * A separate `postern all` process that can be killed at any point in a domain edit and in the work that follows. It
+ * reaches its database through a proxy and uses the SES peer. Assertions query the database directly.
  */
 export interface KillPoint {
   what: string
-  /** How often it happened before since the edit was asked for. */
+  /** Number of earlier occurrences since the edit was requested. */
   occurrence: number
   when: 'before' | 'after' | 'answered'
 }
@@ -37,7 +37,7 @@ interface Parts {
   proxy: PostgresProxy
 }
 
-/** How often something was begun and done since the edit was asked for. */
+/** Starts and completions of each step since the edit was requested. */
 type Seen = Map<string, { begun: number; done: number }>
 
 export class KillLane {
@@ -52,7 +52,7 @@ export class KillLane {
   #isCounting = false
   #seen: Seen = new Map()
   #point: KillPoint | undefined
-  /** Every point that was passed since the last edit was asked for. */
+  /** Every point passed since the last edit was requested. */
   readonly passed: KillPoint[] = []
 
   private constructor({ database, api, peer, proxy }: Parts, start: Record<string, string>) {
@@ -69,14 +69,15 @@ export class KillLane {
       POSTERN_DATABASE_URL: proxy.urlOf(database.url),
       POSTERN_HTTP_PORT: '0',
       POSTERN_BOUNCE_PORT: '0',
-      // Nobody answers there, at once.
+      // Nothing listens there, so lookups fail immediately.
       POSTERN_DNS_SERVERS: '127.0.0.1:1',
     }
-    proxy.hooks.onStatement = (commit) => this.#meets(nameOf(commit), 'before')
-    proxy.hooks.onDone = (commit) => this.#meets(nameOf(commit), isEffective(commit) ? 'after' : 'in vain')
-    peer.hooks.onRequest = (call) => this.#meetsCall(call, 'before')
-    peer.hooks.onEffect = (call) => this.#meetsCall(call, 'after')
-    peer.hooks.onAnswer = (call) => this.#meetsCall(call, 'answered')
+    proxy.hooks.onStatement = (commit) => this.#reached(nameOf(commit), 'before')
+    proxy.hooks.onDone = (commit) =>
+      this.#reached(nameOf(commit), isEffective(commit) ? 'after' : 'no effect')
+    peer.hooks.onRequest = (call) => this.#reachedCall(call, 'before')
+    peer.hooks.onEffect = (call) => this.#reachedCall(call, 'after')
+    peer.hooks.onAnswer = (call) => this.#reachedCall(call, 'answered')
   }
 
   static async open(): Promise<KillLane> {
@@ -89,7 +90,7 @@ export class KillLane {
     return lane
   }
 
-  /** Past the process that is killed. */
+  /** A client of the in-process API, which is never killed. */
   async direct(): Promise<Client> {
     return new Client(this.api.url, await this.api.tokenOf(this.#email))
   }
@@ -98,7 +99,7 @@ export class KillLane {
     this.#postern = await startPosternAll(this.#env)
   }
 
-  /** Domains with two address routes and a catch-all each, their identities registered. */
+  /** Creates domains with registered identities, each with two address routes and a catch-all route. */
   async prepare(count: number, mta_provider: 'ses' | 'service'): Promise<Subject[]> {
     const admin = await this.direct()
     const make = fixtures(this.database, admin)
@@ -123,9 +124,9 @@ export class KillLane {
     return subjects
   }
 
-  /** Those of the preparation are no part of what follows: they go, or end if the process has them already. */
+  /** Removes the jobs created by the preparation, or waits for those that are already active. */
   async #dropJobs(): Promise<void> {
-    await eventually('the jobs of the preparation are gone', async () => {
+    await eventually('the jobs of the preparation are done', async () => {
       await this.database.query(
         `delete from jobs.job where name = $1 and state not in ('active', 'completed')`,
         [queue],
@@ -140,19 +141,22 @@ export class KillLane {
     return (await this.database.query(query, [queue])).length > 0
   }
 
-  /** What the dead process had begun stays as it is while the next one works, and goes then. */
+  /**
+   * Waits until the new process has run all pending jobs, then deletes the jobs that the killed process left
+   * active.
+   */
   async forgetJobs(): Promise<void> {
-    await eventually('no job waits', async () => !(await this.hasJobs(`state in ('created', 'retry')`)))
+    await eventually('no job is pending', async () => !(await this.hasJobs(`state in ('created', 'retry')`)))
     await sleep(100)
     await this.database.query('delete from jobs.job where name = $1', [queue])
   }
 
-  /** Asks the process for the edit; undefined when it died over it. */
+  /** Sends the edit to the process. Returns undefined if the process was killed before it responded. */
   async edit({ project_id, id, etag }: Subject, body: object): Promise<Answer | undefined> {
-    const { url } = this.#postern ?? assert.fail('nobody is there')
+    const { url } = this.#postern ?? assert.fail('the process is not running')
     const client = new Client(url, await this.api.tokenOf(this.#email))
-    // Its job queue is ready a moment after it serves.
-    const { answer } = await eventually('the process takes the edit', async () => {
+    // The job queue is ready shortly after the HTTP server.
+    const { answer } = await eventually('the process accepts the edit', async () => {
       const request = client.patch(`/projects/${project_id}/domains/${id}`, body, { 'if-match': etag })
       const answer = await request.catch(() => undefined)
       return answer?.status !== 503 && { answer }
@@ -160,7 +164,7 @@ export class KillLane {
     return answer
   }
 
-  /** From now on points are counted, and the process dies at the one that is given. */
+  /** Starts counting points. The process is killed at the specified point. */
   watch(point?: KillPoint): void {
     this.#point = point
     this.#seen = new Map()
@@ -168,16 +172,16 @@ export class KillLane {
     this.#isCounting = true
   }
 
-  /** It must have met its point; what it had open is undone when this ends. */
+  /** Waits until the process has been killed at the specified point, then rolls back its open transactions. */
   async died(): Promise<void> {
     const late = sleep(patienceMs, 'late', { ref: false })
     const outcome = await Promise.race([this.#postern?.exited, late])
-    assert.notEqual(outcome, 'late', `${describePoint(this.#point)} was not met`)
+    assert.notEqual(outcome, 'late', `${describePoint(this.#point)} was not reached`)
     this.#isCounting = false
     await this.#proxy.cut()
   }
 
-  /** Starts it again, after whatever lease the dead one had. */
+  /** Restarts the process after the killed process's leases have expired. */
   async revive(): Promise<void> {
     this.#isCounting = false
     this.#offsetMinutes += 2
@@ -198,18 +202,18 @@ export class KillLane {
     return this.#postern?.lines.join('\n') ?? ''
   }
 
-  #meetsCall({ kind, domain }: SesCall, when: KillPoint['when']): void {
-    // What a look at a domain asks is no part of it.
+  #reachedCall({ kind, domain }: SesCall, when: KillPoint['when']): void {
+    // Reads do not change anything.
     if (kind === 'get') return
-    if (this.#meets(`SES ${kind}`, when)) throw new Error(`killed over ${domain}`)
+    if (this.#reached(`SES ${kind}`, when)) throw new Error(`killed over ${domain}`)
   }
 
-  /** True when the process was killed over it. */
-  #meets(what: string, when: KillPoint['when'] | 'in vain'): boolean {
+  /** Returns true if the process was killed at this point. */
+  #reached(what: string, when: KillPoint['when'] | 'no effect'): boolean {
     if (!this.#isCounting || !concernsEdit(what, this.#seen)) return false
     const seen = this.#seen.get(what) ?? { begun: 0, done: 0 }
     this.#seen.set(what, seen)
-    if (when === 'in vain') {
+    if (when === 'no effect') {
       seen.begun = Math.max(seen.done, seen.begun - 1)
       return false
     }
@@ -224,20 +228,20 @@ export class KillLane {
   }
 }
 
-/** Most of the time a worker asks for jobs there are none. */
+/** False for a poll that found no jobs. */
 const isEffective = ({ tag }: Commit): boolean => !/ 0$/.test(tag)
 
 const editCommit = 'commit of the edit'
 const queue = 'identities.reconcile'
 
-/** The same words for the same thing in every run. */
+/** A name for the step that is the same in every run. */
 function nameOf({ what, text, values }: Commit): string {
   if (/insert control\.audit\b/.test(what) && what.includes('control.domains')) return editCommit
   if (!text.includes(queue) && !values.includes(queue)) return what
   return `${what} (${queue}, ${/completed_on =/.test(text) ? 'done' : 'begun'})`
 }
 
-/** Before the edit is done, nothing else of it is; and other work of a process is none of it. */
+/** Ignores everything before the commit of the edit, and unrelated work afterwards. */
 const concernsEdit = (what: string, seen: Seen): boolean =>
   what === editCommit ||
   (seen.get(editCommit)?.done === 1 && (/control\.identities|^SES /.test(what) || what.includes(queue)))

@@ -2,9 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 
 /**
- * Sees to it that what was spawned does not outlive this process, in whichever way that ends: a test file that fails
- * before its first test, or is killed, runs no hook in which it could end anything. A shell waits for its input to end,
- * which it does with this process.
+ * Kills a child process when this process exits, for whatever reason. Hooks do not run in a test file that is killed or
+ * fails before its first test. Therefore a shell waits for the end of its stdin, which closes when this process exits.
  */
 export function killOnExit(child: ChildProcess, { isGroup = false } = {}): void {
   const target = `${isGroup ? '-' : ''}${child.pid}`

@@ -4,13 +4,13 @@ import pg from 'pg'
 import { eventually } from './waiting.ts'
 
 /**
- * Sends the head of a request to an API in this process, and waits until the caller has been looked up and that is longer
- * ago than the API relies on it: `reauthenticateAfterMs` in admin/authenticate-request.ts and customer/authenticate-request.ts.
+ * Sends the head of a request to an API in this process and waits until the request's authentication is older than
+ * `reauthenticateAfterMs` (admin/authenticate-request.ts and customer/authenticate-request.ts).
  */
-export async function untilCallerIsDoubted(t: TestContext, sendHead: () => void): Promise<void> {
+export async function untilReauthenticationIsDue(t: TestContext, sendHead: () => void): Promise<void> {
   const { mock } = t.mock.method(pg.Client.prototype, 'query')
   sendHead()
-  await eventually('the API has looked up the caller', () =>
+  await eventually('the API has authenticated the caller', () =>
     mock.calls.some(({ arguments: [text] }) => String(text).includes('users')),
   )
   mock.restore()

@@ -3,9 +3,9 @@ import type { TestDatabase } from './database.ts'
 import { eventually } from './waiting.ts'
 
 /**
- * Two changes that meet: the statement runs in a transaction that commits only once the request waits for its
- * locks. What the request then does, it does with what it read before and what was committed since. `meanwhile`
- * runs while the request waits.
+ * Runs the statement in a transaction that commits only once the request is blocked by the transaction's locks. The
+ * request then continues with a mix of data read before the commit and data committed since. `meanwhile` runs while the
+ * request is blocked.
  */
 export async function holdingBack<Answer>(
   database: TestDatabase,
@@ -29,7 +29,7 @@ export async function holdingBack<Answer>(
   }
 }
 
-/** Resolves once a session waits for a lock that the session with this process id holds. */
+/** Resolves when a session is blocked by the session with this process id. */
 export async function blockedBy(database: TestDatabase, pid: number): Promise<void> {
   const isBlocked = async (): Promise<boolean> => {
     const waiting = await database.query(

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 
-/** Set by `npm run prove:parsers`. All other runs assert nothing about speed (waiting.ts). */
+/** Set by `npm run prove:parsers`. Other runs do not assert speed (waiting.ts). */
 const isSpeedAsserted = process.env['POSTERN_TEST_SPEED'] === '1'
 
-/** An input that is slow is slow every time. The least of all readings counts. */
+/** A slow input is slow in every run, so the minimum of several measurements is used. */
 const repetitions = isSpeedAsserted ? 3 : 0
 
 /**
- * How long a parser takes for one input, in processor time of the thread, because other processes may keep the machine
- * busy. With `POSTERN_TEST_SPEED=1` an input that takes longer than the limit fails the test; otherwise the slowest is
+ * Measures the time a parser takes for one input, as the thread's CPU time, because other processes can keep the
+ * machine busy. With `POSTERN_TEST_SPEED=1` an input above the limit fails the test; otherwise the slowest input is
  * only reported.
  */
 export class ParserTiming {

@@ -2,14 +2,14 @@ import { appendFileSync, copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Logs of the parts that a test file starts, kept for the case that it fails: scripts/run-tests.ts names a folder in
- * POSTERN_TEST_LOGS, and removes what belongs to files that passed. Without that folder nothing is kept.
+ * Logs of the processes and servers that a test file starts, for analysing failures. scripts/run-tests.ts sets the
+ * folder in POSTERN_TEST_LOGS and deletes the logs of files that passed. Without that folder nothing is written.
  */
 const root = path.resolve(import.meta.dirname, '../../../..')
 const folder = process.env['POSTERN_TEST_LOGS']
 const counts = new Map<string, number>()
 
-/** A new log of a part, such as `postfix`; several parts of one name are numbered. */
+/** Creates a log, for example `postfix`. Several logs with the same name are numbered. */
 export function newPartLog(part: string): { append(text: string): void; copyFrom(file: string): void } {
   const number = (counts.get(part) ?? 0) + 1
   counts.set(part, number)
@@ -30,7 +30,7 @@ export function newPartLog(part: string): { append(text: string): void; copyFrom
   }
 }
 
-/** The test file that this process runs; `run` for what all files share. */
+/** The test file that this process runs; `run` for processes that all files share. */
 function owner(): string {
   const file = path.relative(root, process.argv[1] ?? '')
   return file.endsWith('.test.ts') ? file.replaceAll('/', '__') : 'run'

@@ -7,26 +7,26 @@ import { cleanUp } from './cleanup.ts'
 import { killOnExit } from './kill-on-exit.ts'
 import { newPartLog } from './part-logs.ts'
 
-/** A `postern` of its own, as an operator runs it. */
+/** A separate `postern` process, run as an operator runs it. */
 export interface PosternProcess {
-  /** Where it serves HTTP; empty if it does not. */
+  /** The URL of its HTTP server; empty without one. */
   url: string
   lines: string[]
-  /** At once and without a word, as a power cut does it. */
+  /** Sends SIGKILL, which simulates a power failure. */
   kill(): void
-  /** As an operator stops it. */
+  /** Sends SIGTERM and waits for the exit. */
   stop(): Promise<void>
   exited: Promise<unknown>
 }
 
-/** As it was built for the whole run (scripts/run-tests.ts); without one, as it was written. */
+/** The program built for the whole run (scripts/run-tests.ts), otherwise the source. */
 export const program =
   process.env['POSTERN_TEST_PROGRAM'] ?? fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 
-/** What a process has of the environment of the tests: nothing of which an operator would have to know. */
+/** A minimal environment without the tests' variables. */
 export const bareEnvironment: Record<string, string> = {
   PATH: process.env['PATH'] ?? '',
-  // Of the whole run (scripts/run-tests.ts): a process starts in a third of the time.
+  // Shared by the whole run (scripts/run-tests.ts): reduces the start-up time to a third.
   ...(process.env['NODE_COMPILE_CACHE'] && { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }),
 }
 
@@ -36,7 +36,7 @@ export interface Outcome {
   stderr: string
 }
 
-/** A command that does one thing and ends, well or not. */
+/** Runs a command to completion and returns its exit status and output. */
 export const callPostern = (env: Record<string, string>, ...args: string[]): Promise<Outcome> =>
   new Promise((resolve) => {
     execFile(process.execPath, [program, ...args], { env }, (error, stdout, stderr) => {
@@ -44,12 +44,12 @@ export const callPostern = (env: Record<string, string>, ...args: string[]): Pro
     })
   })
 
-/** The same, which must end well; what it printed. */
+/** Runs a command that must succeed and returns its standard output. */
 export async function runPostern(env: Record<string, string>, ...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout
 }
 
-/** A command that goes on, once it has logged all of these messages. */
+/** Starts a long-running command and waits until it has logged all of these messages. */
 export async function startPostern(
   command: string,
   env: Record<string, string>,
@@ -82,6 +82,6 @@ async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void
   await exited
 }
 
-/** `postern all`, once it serves and works. */
+/** Starts `postern all` and waits until it is ready. */
 export const startPosternAll = (env: Record<string, string>): Promise<PosternProcess> =>
   startPostern('all', env, ['serving', 'working'])

@@ -1,7 +1,10 @@
-/** The seed of this run. `POSTERN_TEST_SEED` repeats a run, and gives all files of a run the same seed. */
+/** The seed of this run. `POSTERN_TEST_SEED` sets it for all files, which repeats a run. */
 export const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 
-/** Chance that can be had again: the same seed gives the same run. (Mulberry32: small, and good enough for tests.) */
+/**
+ * A seeded random number generator: the same seed produces the same sequence. (Mulberry32: small, and good enough
+ * for tests.)
+ */
 export class Chance {
   readonly seed: number
   #state: number
@@ -11,7 +14,7 @@ export class Chance {
     this.#state = seed >>> 0
   }
 
-  /** From 0 to just below 1. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -34,7 +37,7 @@ export class Chance {
     return found
   }
 
-  /** So many of them, or all if there are fewer. */
+  /** A random selection of `count` items, or all items if there are fewer. */
   some<T>(count: number, from: readonly T[]): T[] {
     const left = [...from]
     while (left.length > count) left.splice(this.below(left.length), 1)

@@ -9,7 +9,7 @@ import { startApi, type TestApi } from './api.ts'
 import { type Client, signedIn } from './client.ts'
 import { openCells, openDatabase, type TestDatabase, testDatabase } from './database.ts'
 
-/** An API whose SES is the peer, without a worker: a test reconciles when it wants to. */
+/** An API with the SES peer and without a worker: tests reconcile explicitly. */
 export interface ReconcileHarness {
   database: TestDatabase
   api: TestApi
@@ -17,7 +17,7 @@ export interface ReconcileHarness {
   peer: SesPeer
   deps: ReconcileDeps
   make: ReturnType<typeof fixtures>
-  /** The same worker after the given time. Connections opened before keep their old clock. */
+  /** The same worker, with the clock advanced by the specified time. Connections opened earlier keep the old clock. */
   after(time: string): Promise<ReconcileDeps>
 }
 
@@ -54,7 +54,7 @@ export interface StoredIdentity {
   state: string
   last_error: string | null
   attempts: number
-  /** Until the next attempt, counted from the last change. */
+  /** The time from the last change to the next attempt. */
   wait_seconds: number | null
   is_leased: boolean
   is_living: boolean
@@ -72,18 +72,18 @@ export const identitiesOf = (database: TestDatabase, name: string): Promise<Stor
 export const deedsOf = ({ deeds }: SesPeer, name: string): string[] =>
   deeds.filter(({ domain }) => domain === name).map(({ kind }) => kind)
 
-/** The names registered at the peer, by the calls that took effect. */
+/** The names registered with the peer, according to the calls that took effect. */
 export const namesAt = (peer: SesPeer): string[] =>
   [...new Set(peer.deeds.map(({ domain }) => domain))].filter((domain) => peer.has(domain)).sort()
 
-/** With a provider's answer in `dns_records`: three CNAME records with the tokens that the peer has now. */
+/** Asserts that `dns_records` contains three CNAME records with the peer's current tokens. */
 export function assertAliases(peer: SesPeer, { name, dns_records }: Static<typeof Domain>): void {
   const names = dns_records.filter(({ type }) => type === 'CNAME').map((record) => record.name)
   const expected = peer.tokens(name).map((token) => `${token}._domainkey.${name}`)
   assert.deepEqual(names.sort(), expected.sort())
 }
 
-/** Counts the calls about one name that ran at the same time, at most. */
+/** Counts the maximum number of concurrent calls for one name. */
 export function watched(deps: ReconcileDeps): { deps: ReconcileDeps; most: () => number } {
   const underWay = new Map<string, number>()
   let most = 0

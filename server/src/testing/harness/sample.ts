@@ -1,13 +1,13 @@
 import { Chance, seed } from './random.ts'
 
 /**
- * Tests that try everything against everything run on a sample in CI, chosen by the seed of the run, and on all of it with
- * `POSTERN_TEST_EXHAUSTIVE=1` (`npm run prove:access`).
+ * In CI, exhaustive tests run on a sample chosen by the run's seed. With `POSTERN_TEST_EXHAUSTIVE=1` (`npm run
+ * prove:access`) they run on everything.
  */
 const isExhaustive = process.env['POSTERN_TEST_EXHAUSTIVE'] === '1'
 const chance = new Chance(seed)
 
-/** One in so many, and at least one of each group. */
+/** Picks one in `oneIn` items, but at least one per group. */
 export function sampleOf<T>(all: readonly T[], oneIn: number, groupOf: (one: T) => string = () => ''): T[] {
   if (isExhaustive) return [...all]
   const groups = Map.groupBy(all, groupOf)

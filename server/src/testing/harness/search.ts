@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ScanPosition, ScanResult } from '../../core/shared/bounded-scan.ts'
 
-/** Follows a search to its end, page by page, whatever their length; how many pages it took stands beside the ids. */
+/**
+ * Reads all pages of a search. Returns the ids and the number of pages, including pages with fewer rows than the limit.
+ */
 export async function searchToEnd<Row extends { id: number }>(
   search: (after: ScanPosition | undefined) => Promise<ScanResult<Row>>,
   limit: number,
@@ -15,7 +17,7 @@ export async function searchToEnd<Row extends { id: number }>(
     assert.ok(rows.length <= limit, `${rows.length} rows on a page of ${limit}`)
     if (next === null) return { ids, pages, shortPages }
     if (rows.length < limit) shortPages++
-    assert.notDeepEqual(next, after, 'a page that does not get on')
+    assert.notDeepEqual(next, after, 'the cursor did not advance')
     after = next
   }
 }

@@ -2,13 +2,13 @@ import { Cells, cellIn } from '../../platform/db/cells.ts'
 import { Database, type DatabaseOptions } from '../../platform/db/db.ts'
 
 /**
- * With POSTERN_TEST_SPLIT the tests run on two servers: control in one, and a cell for all mail in the other, replicated
- * as in production. A statement sent to the wrong database is refused there (platform/db/database-kind.ts), so that every
- * test finds such errors. A commit in control waits until the cell has applied it: tests read what they wrote.
+ * With POSTERN_TEST_SPLIT the tests run on two servers: one for control, and one as a cell for all mail, replicated as
+ * in production. A statement sent to the wrong database is rejected (platform/db/database-kind.ts), so every test
+ * detects such errors. A commit in control waits until the cell has applied it, because tests read their own writes.
  */
 export const isSplit = process.env['POSTERN_TEST_SPLIT'] !== undefined
 
-/** Of the control server: a commit waits for the cells where the database sets synchronous_commit. */
+/** Settings for the control server: a commit waits for the cells if the database sets synchronous_commit. */
 export const controlSettings = { wal_level: 'logical', synchronous_standby_names: '*' }
 
 /** The mail role connects to the cell, every other role to control. */
@@ -34,6 +34,6 @@ export class SplitDatabase extends Database {
   }
 }
 
-/** To which database a test's statement goes. */
+/** Determines which database a test's statement is sent to. */
 export const isOfMail = (text: string): boolean => /\bmail\.[a-z_]/.test(text)
 export const isOfBoth = (text: string): boolean => /\bpostern\.clock_offset\b/.test(text)

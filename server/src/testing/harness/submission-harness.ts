@@ -11,11 +11,11 @@ const certificate = makeCertificate()
 export interface Envelope {
   from?: string
   to?: readonly string[]
-  /** Of MAIL. */
+  /** Parameters of the MAIL command. */
   parameters?: string
 }
 
-/** The two listeners of submission, and somebody who brings mail. */
+/** The two submission listeners and an SMTP client for them. */
 export async function openSubmission(api: TestApi, changes: Partial<SubmissionDeps> = {}) {
   const listeners = await startSubmission({
     ...submissionDeps(api.context, certificate),
@@ -28,7 +28,7 @@ export async function openSubmission(api: TestApi, changes: Partial<SubmissionDe
     void (await Promise.all(listeners.map((listener) => listener.stop(graceMs))))
   cleanUp(() => stop(1000))
 
-  /** Past EHLO, under TLS, and signed in if there is a key. */
+  /** Returns a client that uses TLS, has sent EHLO and, if a key is passed, has authenticated. */
   async function open(secret?: string): Promise<SmtpClient> {
     const client = await SmtpClient.openTls(tls?.port ?? 0)
     cleanUp(async () => client.close())
@@ -40,11 +40,11 @@ export async function openSubmission(api: TestApi, changes: Partial<SubmissionDe
   return { startTls, tls, open, stop }
 }
 
-/** AUTH PLAIN, any user name. */
+/** An AUTH PLAIN command. The user name is arbitrary. */
 export const plainOf = (secret: string): string =>
   `AUTH PLAIN ${Buffer.from(`\0postern\0${secret}`).toString('base64')}`
 
-/** One mail; the first reply that is none of going on, or that to the mail itself. */
+/** Submits one message. Returns the first error reply or the final reply. */
 export async function submit(
   client: SmtpClient,
   raw: string | Buffer,
@@ -66,7 +66,7 @@ export const idIn = (reply: string): string => {
   return id
 }
 
-/** A mail of few words. */
+/** A short message. */
 export const someText = (domain: string, changes: { fields?: string[]; body?: string } = {}): string =>
   [
     `From: Shop <orders@${domain}>`,

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** The code that an authenticator app shows now (RFC 6238 with RFC 4226 §5.3), from an otpauth:// address. */
+/** The current code of an authenticator app (RFC 6238 with RFC 4226 §5.3) for an otpauth:// URI. */
 export function totpCode(uri: string, at = Date.now()): string {
   const seed = decodeBase32(new URL(uri).searchParams.get('secret') ?? '')
   const counter = Buffer.alloc(8)

@@ -16,7 +16,7 @@ import { openDatabase, testDatabase } from './database.ts'
 export type Domain = Static<typeof DomainSchema>
 type Named = Pick<Domain, 'id' | 'project_id'>
 
-/** The outside world: a DNS server in which records are published and withdrawn, and Amazon SES. */
+/** External services: a DNS server with published and withdrawn records, and Amazon SES. */
 export async function startWorld() {
   const dns = await startDns()
   const ses = await startSesPeer()
@@ -47,7 +47,7 @@ export async function startWorld() {
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-/** An installation in that world, with the worker's functions to call by hand. */
+/** An installation that uses these external services. Tests call the worker's functions directly. */
 export async function startStage(world: World, environment: Record<string, string> = {}) {
   const database = await testDatabase()
   const api = await startApi(database, { ...world.settings, ...environment })
@@ -77,14 +77,14 @@ export async function startStage(world: World, environment: Record<string, strin
     show,
     reconcile,
 
-    /** The worker at a later time by the database's clock. A connection keeps the clock it began with. */
+    /** The same worker, with the database's clock advanced. Existing connections keep the old clock. */
     async later(offset: string): Promise<WorkerDeps> {
       const name = new URL(database.url).pathname.slice(1)
       await database.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
       return { ...present, db: openDatabase(database).as('admin') }
     },
 
-    /** Runs a check, due or not, and returns the domain afterwards. */
+    /** Runs a check, even if it is not due, and returns the updated domain. */
     async check(domain: Named, deps: WorkerDeps = present): Promise<Domain> {
       await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [
         domain.id,
@@ -93,7 +93,7 @@ export async function startStage(world: World, environment: Record<string, strin
       return show(domain)
     },
 
-    /** A domain that its provider has registered and that was not checked yet. */
+    /** A domain that is registered with its provider but not checked yet. */
     async makeRegistered(
       mta_provider: 'service' | 'ses',
       name?: string,
@@ -107,7 +107,7 @@ export async function startStage(world: World, environment: Record<string, strin
       return reconcile(domain)
     },
 
-    /** Stored verification state that the API does not show; times in seconds from the last check. */
+    /** Stored verification state that the API does not return. Times are seconds since the last check. */
     async verification({ id }: Named): Promise<StoredVerification> {
       const [row] = await database.query<StoredVerification>(
         `select checks_failed, failing_since is not null as is_failing,
@@ -118,7 +118,7 @@ export async function startStage(world: World, environment: Record<string, strin
       return row ?? assert.fail(`no domain ${id}`)
     },
 
-    /** Every error that was only logged so far. */
+    /** All errors logged so far. */
     errors: () => api.logLines.filter((line) => /^\{"level":"(?:error|fatal)"/.test(line)),
   }
 }
@@ -135,7 +135,7 @@ export const recordsOf = ({ dns_records }: Pick<Domain, 'dns_records'>, purpose:
   dns_records.filter((record) => record.purpose === purpose)
 
 export const recordOf = (domain: Pick<Domain, 'dns_records'>, purpose: string) =>
-  recordsOf(domain, purpose)[0] ?? assert.fail(`there is no ${purpose} record`)
+  recordsOf(domain, purpose)[0] ?? assert.fail(`no ${purpose} record`)
 
 /** The status of each record, by its purpose. */
 export const recordStatuses = ({ dns_records }: Pick<Domain, 'dns_records'>): Record<string, string> =>

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * How tests wait. Nothing in the test suite asserts how long something takes (scripts/check-clock.ts), so there is one
- * limit for every wait, and it is long: a busy machine is not a defect. Speed is measured by `npm run bench:*` and by the
- * full forms of `npm run prove:*`.
+ * How tests wait. The test suite does not assert durations (scripts/check-clock.ts). All waits share one long
+ * limit, because a busy machine is not a defect. `npm run bench:*` and the full forms of `npm run prove:*` measure
+ * speed.
  *
- * Longer than the longest wait that the service itself may have before it tries again: a hand-over that stalls takes 20 s,
- * and what may have been sent is tried again up to 72 s later.
+ * The limit exceeds the service's longest retry delay: a stalled SMTP session times out after 20 s, and a message that
+ * may have been sent is retried up to 72 s later.
  */
 export const patienceMs = 180_000
 
 type Awaitable<T> = T | Promise<T>
 
 /**
- * Polls until `condition` returns a value other than `false`, `null` or `undefined`, and returns that value. Throws when
- * that has not happened within the patience of all tests. `what` completes the sentence "Timed out waiting until …".
+ * Polls until `condition` returns a value other than `false`, `null` or `undefined`, and returns that value. Throws
+ * after `patienceMs`. `what` completes the sentence "Timed out waiting until …".
  */
 export async function eventually<T>(
   what: string,

@@ -1,12 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
-/** Fastify publishes every server that is made here, before its first route: what a test builds need not know of it. */
+/**
+ * Fastify publishes every new server on a diagnostics channel before its first route is added, so the code under test
+ * needs no changes.
+ */
 const channel = 'fastify.initialization'
 
 /**
- * Every route of the servers made while `build` runs, as `GET /v1/things/:id`; one that takes every method is
- * `ANY /v1/things/*`. The routes that answer 405 are left out.
+ * Every route of the servers created by `build`, as `GET /v1/things/:id`, or `ANY /v1/things/*` for all methods.
+ * Routes that only return 405 are excluded.
  */
 export async function watchRoutes<Built>(build: () => Promise<Built>): Promise<[Built, string[]]> {
   const routes: string[] = []

@@ -17,25 +17,25 @@ import { eventually, patienceMs } from './waiting.ts'
 export interface WebhookHarness {
   api: TestApi
   receiver: Receiver
-  /** Has the role that writes mail. */
+  /** A connection with the role that writes mail. */
   mail: WebhookDispatcherDeps['db']
-  /** All warnings and errors that workers logged. */
+  /** All warnings and errors that the workers have logged. */
   errors: string[]
   makeProject(): Promise<number>
-  /** Has its own path, and subscribes to the events that tests write. */
+  /** Creates an endpoint with its own path, subscribed to the events that tests write. */
   makeEndpoint(projectId: number, changes?: { url?: string }): Promise<TestEndpoint>
   /** Writes events and fans them out. Returns their ids, in order. */
   publishEvents(projectId: number, count?: number, changes?: Partial<NewEvent>): Promise<string[]>
   /**
-   * A webhook worker, stopped at the end of the test file. However slow the machine is, its requests do not time out, and a
-   * retry is due only after `pass`.
+   * Starts a webhook worker that stops at the end of the test file. Its requests do not time out on a slow machine,
+   * and a retry is due only after `pass`.
    */
   startWorker(changes?: Partial<WebhookDispatcherDeps>): WebhookDispatcher
   attemptsOf(endpoint: TestEndpoint): Promise<TestAttempt[]>
   queueOf(endpoint: TestEndpoint): Promise<TestQueue>
   waitingFor(endpoint: TestEndpoint): Promise<number>
   outboxOf(endpoint: TestEndpoint): Promise<{ topic: string; payload: Record<string, unknown> }[]>
-  /** The database's time. */
+  /** The database's current time. */
   now(): Promise<Date>
   /** Waits until nothing is due for the endpoint. */
   untilQuiet(endpoint: TestEndpoint): Promise<void>
@@ -71,7 +71,7 @@ export interface TestQueue {
   backoff_until: Date | null
 }
 
-/** The backoff after a failure, for workers that a test starts. The test advances the time by this. */
+/** The backoff after a failure, for workers that a test starts. The test advances the time by this amount. */
 export const retryDelay = { ms: 3_600_000, interval: '1 hour' } as const
 
 export async function webhookHarness(database: TestDatabase): Promise<WebhookHarness> {
@@ -114,7 +114,7 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
         events: ['message.delivered', 'message.bounced'],
       })
       const path = `/hook${++paths}`
-      // The API refuses private addresses, but the test's receiver has one.
+      // The API rejects private addresses, but the test's receiver has one.
       await database.query('update control.endpoints set url = $2 where id = $1', [
         resource.id,
         url ?? `${receiver.url}${path}`,
@@ -148,7 +148,7 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
       worker.start()
       cleanUp(async () => {
         const stopped = worker.stop()
-        // Otherwise it would wait for responses that the test never sends.
+        // Otherwise the worker would wait for responses that the test never sends.
         receiver.disconnect()
         await stopped
       })
@@ -198,7 +198,7 @@ export async function webhookHarness(database: TestDatabase): Promise<WebhookHar
   }
 }
 
-/** Asserts that the database set `at` to `ms` after its clock at some moment between `before` and `after`. */
+/** Asserts that `at` is `ms` after a time between `before` and `after`, by the database's clock. */
 export function assertDated(at: Date | null, ms: number, before: Date, after: Date): void {
   const moment = at?.getTime() ?? Number.NaN
   assert.ok(

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { cleanUp } from '../harness/cleanup.ts'
 
-/** A certificate for 127.0.0.1 that nobody but itself has signed, with its files. */
+/** A self-signed certificate for 127.0.0.1, with its files. */
 export interface TestCertificate {
   files: { certificate: string; key: string }
   cert: Buffer
@@ -12,14 +12,14 @@ export interface TestCertificate {
 }
 
 export interface CertificateOptions {
-  /** Names besides 127.0.0.1. */
+  /** Names in addition to 127.0.0.1. */
   names?: string[]
   days?: number
-  /** When it was made, such as 2020-01-01. */
+  /** The start of its validity period, for example 2020-01-01. */
   madeOn?: string
 }
 
-/** For a test file, at whose end it is gone. */
+/** Creates a certificate and deletes it after the file's tests. */
 export function makeCertificate(options: CertificateOptions = {}): TestCertificate {
   const home = mkdtempSync(path.join(tmpdir(), 'postern-certificate-'))
   cleanUp(async () => rmSync(home, { recursive: true, force: true }))

@@ -5,9 +5,9 @@ import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 
 /**
- * The mail server of `npm run dev`: takes whatever Postern sends, keeps it as a file, shows a line, and reports back as
- * an MTA does, so that a message becomes `delivered`. An address that begins with `bounce` does not exist. Nothing
- * leaves this machine.
+ * The mail server of `npm run dev`. It accepts all mail from Postern, stores it as files, prints a line per message and
+ * sends a delivery report as an MTA does, so that the message becomes `delivered`. Addresses that begin with `bounce`
+ * are treated as nonexistent. No mail leaves the machine.
  */
 export interface DevSink {
   port: number
@@ -15,9 +15,9 @@ export interface DevSink {
 }
 
 export interface DevSinkOptions {
-  /** Where the mails are kept. */
+  /** The folder for stored messages. */
   folder: string
-  /** Where reports go: POSTERN_BOUNCE_PORT. */
+  /** The port for reports: POSTERN_BOUNCE_PORT. */
   bouncePort: number
   say(line: string): void
 }
@@ -32,22 +32,22 @@ export async function startDevSink({ folder, bouncePort, say }: DevSinkOptions):
     maxConnections: 2,
     maxMessages: Number.POSITIVE_INFINITY,
   })
-  let taken = 0
+  let count = 0
 
-  async function take(raw: Buffer, from: string, to: string): Promise<void> {
+  async function store(raw: Buffer, from: string, to: string): Promise<void> {
     const { subject } = await PostalMime.parse(raw)
     const stamp = new Date().toISOString().replace(/[:.]/g, '-')
-    const file = path.join(folder, `${stamp}-${++taken}.eml`)
+    const file = path.join(folder, `${stamp}-${++count}.eml`)
     await writeFile(file, raw)
-    const isThere = !to.startsWith('bounce')
+    const exists = !to.startsWith('bounce')
     say(
-      `  mail for ${to}: "${subject ?? ''}" (${raw.length} bytes, ${path.relative('', file)})${isThere ? '' : ', which bounces'}`,
+      `  mail for ${to}: "${subject ?? ''}" (${raw.length} bytes, ${path.relative('', file)})${exists ? '' : ', bounced'}`,
     )
-    // The service's own mail wants no reports.
+    // The service's own messages do not request reports.
     if (!from.startsWith('bounce-')) return
     await reports
-      .sendMail({ envelope: { from: '', to: [from] }, raw: reportOf(from, to, isThere) })
-      .catch(({ message }: Error) => say(`  no report about the mail for ${to} could be given: ${message}`))
+      .sendMail({ envelope: { from: '', to: [from] }, raw: reportOf(from, to, exists) })
+      .catch(({ message }: Error) => say(`  could not send the report for ${to}: ${message}`))
   }
 
   const server = new SMTPServer({
@@ -59,12 +59,12 @@ export async function startDevSink({ folder, bouncePort, say }: DevSinkOptions):
       stream.on('data', (part: Buffer) => parts.push(part))
       stream.on('end', () => {
         const from = envelope.mailFrom ? envelope.mailFrom.address : ''
-        for (const { address } of envelope.rcptTo) void take(Buffer.concat(parts), from, address)
-        done(null, `queued as dev-${taken + 1}`)
+        for (const { address } of envelope.rcptTo) void store(Buffer.concat(parts), from, address)
+        done(null, `queued as dev-${count + 1}`)
       })
     },
   })
-  // A peer that goes away in the middle of something is nothing to end for.
+  // Aborted connections are not errors.
   server.on('error', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.server.address()
@@ -77,8 +77,8 @@ export async function startDevSink({ folder, bouncePort, say }: DevSinkOptions):
   }
 }
 
-/** RFC 3464, as short as it may be. */
-function reportOf(from: string, to: string, isThere: boolean): string {
+/** A minimal report as defined by RFC 3464. */
+function reportOf(from: string, to: string, exists: boolean): string {
   return [
     'From: MAILER-DAEMON@sink.example',
     `To: ${from}`,
@@ -89,16 +89,16 @@ function reportOf(from: string, to: string, isThere: boolean): string {
     '--=_report',
     'Content-Type: text/plain',
     '',
-    isThere ? 'It was delivered.' : 'There is no such mailbox.',
+    exists ? 'The message was delivered.' : 'The mailbox does not exist.',
     '--=_report',
     'Content-Type: message/delivery-status',
     '',
     'Reporting-MTA: dns; sink.example',
     '',
     `Final-Recipient: rfc822; ${to}`,
-    `Action: ${isThere ? 'delivered' : 'failed'}`,
-    `Status: ${isThere ? '2.0.0' : '5.1.1'}`,
-    `Diagnostic-Code: smtp; ${isThere ? '250 2.0.0 Ok' : '550 5.1.1 No such user'}`,
+    `Action: ${exists ? 'delivered' : 'failed'}`,
+    `Status: ${exists ? '2.0.0' : '5.1.1'}`,
+    `Diagnostic-Code: smtp; ${exists ? '250 2.0.0 Ok' : '550 5.1.1 No such user'}`,
     '',
     '--=_report--',
     '',

@@ -14,25 +14,27 @@ import { patienceMs } from '../harness/waiting.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
- * A private authoritative DNS server (Knot) on a free loopback port. On Debian: apt-get install knot.
- *
- * A name in one of its zones that has no record is NXDOMAIN; a name in none of them is refused. The zone `.`
- * holds every name there is.
+ * A private authoritative DNS server (Knot) on a free loopback port. On Debian: apt-get install knot. A name
+ * without records in one of its zones is NXDOMAIN; queries for names outside all zones are refused. The zone `.`
+ * contains every name.
  */
 export interface TestDns {
   /** For POSTERN_DNS_SERVERS. */
   server: string
   serverIpv6: string
-  /** From now on the zone holds these records (or lines of a zone file) and no others; it is made if it was not there. */
+  /** Replaces the content of a zone with these records (or lines of a zone file). Creates the zone if necessary. */
   setZone(zone: string, records: DnsRecord[] | string): Promise<void>
-  /** SERVFAIL for every name in it, until the zone is set again. */
+  /** Makes the server return SERVFAIL for every name in the zone until the zone is set again. */
   breakZone(zone: string): Promise<void>
-  /** It takes questions and answers none, until it is resumed. */
+  /** Makes the server accept queries without answering them until it is resumed. */
   pause(): Promise<void>
   resume(): void
 }
 
-/** As a domain's `dns_records` have it: the full name, a TXT value of any length, an MX value `10 mx.example.com`. */
+/**
+ * In the same form as a domain's `dns_records`: the full name, a TXT value of any length, an MX value such as `10
+ * mx.example.com`.
+ */
 export interface DnsRecord {
   name: string
   type: 'A' | 'AAAA' | 'CNAME' | 'MX' | 'TXT'
@@ -41,7 +43,7 @@ export interface DnsRecord {
 
 const run = promisify(execFile)
 
-// Debian keeps it where only root looks.
+// Debian installs it in a directory that is only on root's PATH.
 const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
 
 export async function startDns(zones: Record<string, DnsRecord[]> = { '.': [] }): Promise<TestDns> {
@@ -51,7 +53,7 @@ export async function startDns(zones: Record<string, DnsRecord[]> = { '.': [] })
   const known: string[] = []
   let serial = 0
 
-  // Rewriting a zone and reloading it takes 12 ms, a transaction over the control socket 30.
+  // Rewriting and reloading a zone takes 12 ms, a transaction over the control socket 30 ms.
   const control = (...args: string[]) => run('knotc', ['-c', configuration, '-b', '-f', ...args], { env })
   const write = async (zone: string, records: DnsRecord[] | string): Promise<number> => {
     if (!known.includes(zone)) known.push(zone)
@@ -85,21 +87,21 @@ export async function startDns(zones: Record<string, DnsRecord[]> = { '.': [] })
       }
       await answers(server, zone, written)
     },
-    // A zone that cannot be loaded keeps its last content; one that is expired is what answers SERVFAIL.
+    // A zone that fails to load keeps its previous content. Only an expired zone returns SERVFAIL.
     async breakZone(zone) {
       await control('zone-purge', zone)
       await answers(server, zone, 'ESERVFAIL')
     },
     async pause() {
       knot.kill('SIGSTOP')
-      // The signal takes a moment to arrive, in which it would still answer.
+      // The signal takes effect with a delay, during which Knot would still answer.
       while (!(await isStopped(knot))) await sleep(1)
     },
     resume: () => void knot.kill('SIGCONT'),
   }
 }
 
-/** proc(5): the state stands behind the name, which is in brackets. */
+/** proc(5): the state follows the name in parentheses. */
 async function isStopped({ pid }: ChildProcess): Promise<boolean> {
   const threads = await readdir(`/proc/${pid}/task`)
   const states = await Promise.all(
@@ -110,7 +112,7 @@ async function isStopped({ pid }: ChildProcess): Promise<boolean> {
   return states.every((state) => state === 'T')
 }
 
-/** On a busy machine Knot says that it is done up to 100 ms before its answers show it. */
+/** On a busy machine Knot reports success up to 100 ms before its answers change. */
 async function answers(server: string, zone: string, expected: number | 'ESERVFAIL'): Promise<void> {
   const channel = new Resolver({ timeout: 1000, tries: 1 })
   channel.setServers([server])
@@ -140,7 +142,7 @@ async function startKnot(configuration: string): Promise<ChildProcess> {
     createInterface(knot.stderr as NodeJS.ReadableStream).on('line', (line) => {
       log.push(line)
       kept.append(`${line}\n`)
-      // The last thing it does; from then on it can be told things.
+      // Knot logs this line last and then accepts control commands.
       if (line.includes('control, binding to')) resolve()
     })
   })
@@ -158,7 +160,7 @@ const zoneFile = (zone: string): string => (zone === '.' ? 'root.zone' : `${zone
 
 const absolute = (name: string): string => (name.endsWith('.') ? name : `${name}.`)
 
-/** A long life, so that an answer which somebody kept is noticed. */
+/** A long TTL, so that tests notice cached answers. */
 function zoneText(zone: string, records: DnsRecord[] | string, serial: number): string {
   const origin = absolute(zone)
   const lines =
@@ -203,6 +205,6 @@ zone:
 ${zones.map((zone) => `  - domain: "${zone}"\n    file: ${zoneFile(zone)}`).join('\n')}
 `
 
-/** Somebody else who looks there, Amazon for one. */
+/** Queries the server as an external resolver would, for example Amazon's. */
 export const resolverAt = (server: string) =>
   createResolver({ servers: [server], timeoutMs: patienceMs, tries: 2 })

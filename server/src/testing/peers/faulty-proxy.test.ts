@@ -8,91 +8,91 @@ import { eventually } from '../harness/waiting.ts'
 import { FaultyProxy } from './faulty-proxy.ts'
 import { Sink } from './sink.ts'
 
-describe('a bad line', () => {
+describe('a faulty proxy', () => {
   const send = (port: number) =>
     createTransport({ host: '127.0.0.1', port }).sendMail({
       ...{ from: 'ada@example.org', to: 'anna@example.net', text: 'Hello'.repeat(200) },
     })
 
-  it('carries everything, however slow it is', async () => {
+  it('forwards all data with latency and limited bandwidth', async () => {
     const sink = await Sink.open()
-    const line = await FaultyProxy.open(sink.port)
-    await send(line.port)
-    line.latencyMs = 20
-    await send(line.port)
-    line.bytesPerSecond = 10_000
-    await send(line.port)
+    const proxy = await FaultyProxy.open(sink.port)
+    await send(proxy.port)
+    proxy.latencyMs = 20
+    await send(proxy.port)
+    proxy.bytesPerSecond = 10_000
+    await send(proxy.port)
     assert.equal(sink.received.length, 3)
     const [first, ...others] = sink.received.map(({ raw }) => raw.length)
     assert.deepEqual(others, [first, first])
   })
 
-  it('keeps an answer back for as long as its latency is', async () => {
+  it('delays a reply by its latency', async () => {
     const sink = await Sink.open()
-    const line = await FaultyProxy.open(sink.port)
-    line.latencyMs = 24 * 3600_000
-    const slow = connect(line.port, '127.0.0.1')
-    let heard = ''
+    const proxy = await FaultyProxy.open(sink.port)
+    proxy.latencyMs = 24 * 3600_000
+    const slow = connect(proxy.port, '127.0.0.1')
+    let received = ''
     slow.on('data', (chunk) => {
-      heard += chunk
+      received += chunk
     })
     await once(slow, 'connect')
-    // Another caller, on no line, is through with a mail meanwhile.
+    // Meanwhile a client without the proxy can send a message.
     await send(sink.port)
-    assert.equal(heard, '')
+    assert.equal(received, '')
     slow.destroy()
   })
 
-  it('passes on as many bytes a second as it says', async () => {
+  it('limits the bytes per second', async () => {
     const sink = await Sink.open()
-    const line = await FaultyProxy.open(sink.port)
-    const socket = connect(line.port, '127.0.0.1')
+    const proxy = await FaultyProxy.open(sink.port)
+    const socket = connect(proxy.port, '127.0.0.1')
     await once(socket, 'data')
-    line.bytesPerSecond = 1
-    let heard = ''
+    proxy.bytesPerSecond = 1
+    let received = ''
     socket.on('data', (chunk) => {
-      heard += chunk
+      received += chunk
     })
     socket.write(`NOOP ${'x'.repeat(300)}\r\n`)
-    // Another caller, on no line, is through with a mail meanwhile.
+    // Meanwhile a client without the proxy can send a message.
     await send(sink.port)
-    assert.equal(heard, '', 'the command takes five minutes')
-    line.bytesPerSecond = Number.POSITIVE_INFINITY
-    await eventually('the answer is there', () => /^250 .*\r\n/.test(heard))
+    assert.equal(received, '', 'the command takes five minutes')
+    proxy.bytesPerSecond = Number.POSITIVE_INFINITY
+    await eventually('the reply has arrived', () => /^250 .*\r\n/.test(received))
     socket.destroy()
   })
 
-  it('falls silent, and is heard again', async () => {
+  it('stops and resumes forwarding', async () => {
     const sink = await Sink.open()
-    const line = await FaultyProxy.open(sink.port)
-    line.isSilent = true
-    const socket = connect(line.port, '127.0.0.1')
-    let heard = ''
+    const proxy = await FaultyProxy.open(sink.port)
+    proxy.isSilent = true
+    const socket = connect(proxy.port, '127.0.0.1')
+    let received = ''
     socket.on('data', (chunk) => {
-      heard += chunk
+      received += chunk
     })
     await once(socket, 'connect')
     await sleep(200)
-    assert.equal(heard, '')
-    line.isSilent = false
+    assert.equal(received, '')
+    proxy.isSilent = false
     await once(socket, 'data')
-    assert.match(heard, /^220 /)
+    assert.match(received, /^220 /)
     socket.destroy()
   })
 
-  it('throws out whoever is on it, and lets in who calls again', async () => {
+  it('resets open connections and accepts new ones', async () => {
     const sink = await Sink.open()
-    const line = await FaultyProxy.open(sink.port)
+    const proxy = await FaultyProxy.open(sink.port)
     for (let call = 0; call < 2; call++) {
-      const socket = connect(line.port, '127.0.0.1')
+      const socket = connect(proxy.port, '127.0.0.1')
       await once(socket, 'data')
-      line.reset()
+      proxy.reset()
       const [error] = await once(socket, 'error')
       assert.equal(error.code, 'ECONNRESET')
     }
   })
 
-  it('closes every socket when a reset meets a shutdown', async () => {
+  it('closes every socket when a reset coincides with a shutdown', async () => {
     const server = createServer({ allowHalfOpen: true }, (socket) =>
       socket
         .on('error', () => {})
@@ -100,19 +100,20 @@ describe('a bad line', () => {
         .resume(),
     ).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const line = await FaultyProxy.open((server.address() as AddressInfo).port)
-    // The line forwards the FIN from a timer callback. Some of these resets run in the next callback of the same tick.
+    const proxy = await FaultyProxy.open((server.address() as AddressInfo).port)
+    // The proxy forwards the FIN from a timer callback. Some of these resets run in the next callback of the same
+    // tick.
     for (let call = 0; call < 100; call++) {
-      const socket = connect(line.port, '127.0.0.1')
+      const socket = connect(proxy.port, '127.0.0.1')
         .on('error', () => {})
         .resume()
       await once(socket, 'connect')
       socket.end('x')
       for (let pause = 0; pause < call % 10; pause++) await sleep(1)
-      line.reset()
-      await eventually('the caller is out', () => socket.closed)
+      proxy.reset()
+      await eventually('the client is disconnected', () => socket.closed)
     }
-    await eventually('every connection is closed', () => line.connections === 0)
+    await eventually('every connection is closed', () => proxy.connections === 0)
     server.close()
   })
 })

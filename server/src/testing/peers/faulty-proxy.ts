@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanUp } from '../harness/cleanup.ts'
 import { resetSocket } from './reset-socket.ts'
 
-/** A line to a port on this machine, as good as any until it is made worse. All of it may be changed at any time. */
+/** A TCP proxy to a local port with configurable faults. All settings can change at any time. */
 export class FaultyProxy {
   readonly port: number
-  /** Every answer takes that long. */
+  /** The delay of every reply. */
   latencyMs = 0
-  /** In each direction. */
+  /** Limit per direction. */
   bytesPerSecond = Number.POSITIVE_INFINITY
-  /** Whoever calls is let in and hears nothing; who is in the middle of something hears no more of it. */
+  /** Accepts connections but forwards nothing in either direction. */
   isSilent = false
   readonly #server: Server
   readonly #open: Set<Socket>
@@ -23,14 +23,14 @@ export class FaultyProxy {
     this.#open = open
   }
 
-  /** For a test file: gone when its tests are over. */
+  /** Closed after the file's tests. */
   static async open(to: number): Promise<FaultyProxy> {
-    const line = await FaultyProxy.keep(to)
-    cleanUp(() => line.close())
-    return line
+    const proxy = await FaultyProxy.keep(to)
+    cleanUp(() => proxy.close())
+    return proxy
   }
 
-  /** For whoever closes it in the end. */
+  /** The caller must close it. */
   static async keep(to: number): Promise<FaultyProxy> {
     const open = new Set<Socket>()
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
@@ -40,23 +40,23 @@ export class FaultyProxy {
         socket.on('error', () => {})
         socket.on('close', () => open.delete(socket))
       }
-      void line.#carry(near, far, () => 0)
-      void line.#carry(far, near, () => line.latencyMs)
+      void proxy.#forward(near, far, () => 0)
+      void proxy.#forward(far, near, () => proxy.latencyMs)
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const address = server.address()
     if (address === null || typeof address === 'string') throw new Error('no port')
-    const line = new FaultyProxy(server, address.port, open)
-    return line
+    const proxy = new FaultyProxy(server, address.port, open)
+    return proxy
   }
 
-  /** How many sockets are open, on both sides of the line. */
+  /** The number of open sockets on both sides of the proxy. */
   get connections(): number {
     return this.#open.size
   }
 
-  /** Whoever is on the line is thrown out; whoever calls again is not. */
+  /** Resets all open connections. New ones are accepted. */
   reset(): void {
     for (const socket of this.#open) resetSocket(socket)
   }
@@ -67,7 +67,7 @@ export class FaultyProxy {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  async #carry(from: Socket, to: Socket, latencyMs: () => number): Promise<void> {
+  async #forward(from: Socket, to: Socket, latencyMs: () => number): Promise<void> {
     const pause = (ms: number) => sleep(ms, undefined, { signal: this.#closing.signal })
     try {
       for await (const chunk of from) {
@@ -85,11 +85,11 @@ export class FaultyProxy {
       }
       to.end()
     } catch {
-      // It broke off.
+      // The connection was aborted.
       to.destroy()
     }
   }
 }
 
-/** What a slow line passes on at once. */
+/** The size of one write when the bandwidth is limited. */
 const tickSeconds = 0.02

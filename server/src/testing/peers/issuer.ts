@@ -7,25 +7,25 @@ import { cleanUp } from '../harness/cleanup.ts'
 import { patienceMs } from '../harness/waiting.ts'
 
 /**
- * An outside issuer: a real HTTP server with a key set, whose keys and health change when a test says so.
- * Every issuer names its keys alike (`EdDSA-1`, …), so that a key's id alone never tells two of them apart.
+ * An external token issuer: a real HTTP server with a key set. Tests control its keys and faults. All issuers use the
+ * same key ids (`EdDSA-1`, …), so that a key id does not identify an issuer.
  */
 export interface TestIssuer {
   issuer: string
   audience: string
-  /** Its entry in POSTERN_OIDC_ISSUERS. */
+  /** The issuer's entry in POSTERN_OIDC_ISSUERS. */
   configuration: { issuer: string; audience: string; jwks_url: string }
-  /** How many times its key set was asked for, whatever the answer. */
+  /** The number of requests for its key set. */
   fetches: number
   health: IssuerHealth
   key(algorithm: Algorithm): IssuerKey
-  /** Adds a key to the published set as it is, good or bad. */
+  /** Adds a key to the published set, valid or not. */
   publish(jwk: JWK): void
-  /** New keys; the old ones are no longer published. */
+  /** Replaces all published keys. */
   rotate(): void
-  /** From now on nobody is at its address. */
+  /** Stops the server. */
   stop(): Promise<void>
-  /** A token for its audience, an hour long. A claim or header that is `undefined` is left out. */
+  /** Signs a token for its audience, valid for an hour. A claim or header that is `undefined` is omitted. */
   sign(
     claims: JWTPayload,
     options?: { algorithm?: Algorithm; header?: Record<string, unknown> },
@@ -114,7 +114,7 @@ function newKeys(round: number): Record<Algorithm, IssuerKey> {
   }
 }
 
-// Without `alg`, as many issuers publish them: that a key serves one algorithm only is then the verifier's work.
+// Without `alg`, as many issuers publish them: the verifier must restrict each key to one algorithm.
 const published = (keys: Record<Algorithm, IssuerKey>): JWK[] =>
   Object.values(keys).map(({ kid, publicKey }) => ({
     ...publicKey.export({ format: 'jwk' }),
@@ -122,7 +122,7 @@ const published = (keys: Record<Algorithm, IssuerKey>): JWK[] =>
     use: 'sig',
   }))
 
-/** Keys age only when a test moves this clock, and a fetch of keys ends early only where a test says so. */
+/** Keys expire only when a test advances this clock, and a key fetch times out only if a test requests it. */
 export class KeyClock implements KeyTiming {
   #nowMs = 0
   fetchTimeoutMs = patienceMs
@@ -134,11 +134,11 @@ export class KeyClock implements KeyTiming {
   }
 }
 
-/** A segment of a token made by hand: an object to be written as JSON, or the very text or bytes. */
+/** A segment of a hand-made token: an object to encode as JSON, or literal text or bytes. */
 export type Part = Record<string, unknown> | string | Buffer
 export type Signer = (input: string) => Buffer
 
-/** A token from its very parts, for what no library would sign. */
+/** Assembles a token from its parts, for tokens that no library would sign. */
 export function compact(header: Part, payload: Part, signer: Signer): string {
   const input = `${encode(header)}.${encode(payload)}`
   return `${input}.${signer(input).toString('base64url')}`
@@ -155,7 +155,7 @@ export const signers = {
     (key: KeyObject): Signer =>
     (input) =>
       sign(null, Buffer.from(input), key),
-  // RFC 7518 §3.4: r and s side by side, not DER.
+  // RFC 7518 §3.4: r and s concatenated, not DER.
   es256:
     (key: KeyObject): Signer =>
     (input) =>
@@ -170,7 +170,7 @@ export const signers = {
       createHmac('sha256', secret).update(input).digest(),
 }
 
-/** The token with the bytes of one of its segments changed. */
+/** Changes the bytes of one segment. */
 export function withBytes(token: string, index: number, change: (bytes: Buffer) => Buffer): string {
   return token
     .split('.')

@@ -2,12 +2,12 @@ import { text } from 'node:stream/consumers'
 import { SMTPServer } from 'smtp-server'
 import { cleanUp } from '../harness/cleanup.ts'
 
-/** The operator's MTA, as far as mail to people is concerned: takes it, or does not, and shows what came. */
+/** The operator's MTA for the service's own messages. Accepts or rejects messages and returns the received ones. */
 export interface MtaInbox {
   /** For POSTERN_MTA_HOSTS. */
   url: string
   mails: { from: string; to: string[]; text: string }[]
-  /** From now on it answers every recipient, or these alone, with this; null: it takes them. */
+  /** Sets the reply for every recipient or for the specified ones. Null accepts them. */
   refuseWith(reply: number | null, only?: readonly string[]): void
 }
 

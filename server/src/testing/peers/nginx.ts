@@ -8,17 +8,17 @@ import { newPartLog } from '../harness/part-logs.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
- * A private nginx in front of an API, as operators put one there: deploy/nginx, with ports and a certificate of its own.
- * On Debian: apt-get install nginx.
+ * A private nginx in front of an API with the configuration in deploy/nginx, except for ports and certificate. On
+ * Debian: apt-get install nginx.
  */
 export interface Proxy {
-  /** Speaks HTTP/1.1, holds a body back until it is whole, asks the API in HTTP/1.0, compresses answers. */
+  /** Speaks HTTP/1.1, buffers request bodies, forwards over HTTP/1.0 and compresses responses. */
   plainUrl: string
-  /** As it is shipped: HTTP/2 over TLS. */
+  /** As shipped: HTTP/2 over TLS. */
   tlsUrl: string
-  /** As it is shipped: sends everybody to the one above. */
+  /** As shipped: redirects to `tlsUrl`. */
   clearUrl: string
-  /** What signed the certificate of `tlsUrl`. */
+  /** The CA that issued the certificate of `tlsUrl`. */
   authority: string
 }
 
@@ -26,7 +26,7 @@ const run = promisify(execFile)
 
 export async function startProxy(apiUrl: string): Promise<Proxy> {
   const home = await mkdtemp(path.join(tmpdir(), 'postern-nginx-'))
-  // nginx started by root works as somebody else.
+  // If nginx is started by root, its workers run as another user.
   await chmod(home, 0o755)
   await run('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
@@ -39,10 +39,10 @@ export async function startProxy(apiUrl: string): Promise<Proxy> {
   await writeFile(path.join(home, 'nginx.conf'), configuration(placement))
   const nginx = (...args: string[]) =>
     run('nginx', ['-p', home, '-c', 'nginx.conf', '-e', path.join(home, 'error.log'), ...args], {
-      // Debian keeps it where only root looks.
+      // Debian installs it in a directory that is only on root's PATH.
       env: { PATH: `${process.env['PATH']}:/usr/sbin` },
     })
-  // It goes to the background once it listens.
+  // It daemonizes once it listens.
   await nginx().catch((error: Error & { code?: unknown }) => {
     if (error.code !== 'ENOENT') throw error
     throw new Error('nginx is not installed. On Debian: apt-get install nginx')
@@ -68,7 +68,7 @@ interface Placement {
   clearPort: number
 }
 
-/** Everything that is different from what operators install. */
+/** All changes made to the configuration that operators install. */
 const moves = ({ apiUrl, home, tlsPort, clearPort }: Placement): [from: string, to: string][] => [
   ['server 127.0.0.1:8080;', `server ${new URL(apiUrl).host};`],
   ['listen 80;', `listen 127.0.0.1:${clearPort};`],
@@ -83,7 +83,7 @@ async function shipped(placement: Placement): Promise<string> {
   const file = path.resolve(import.meta.dirname, '../../../../deploy/nginx/postern.conf')
   let text = await readFile(file, 'utf8')
   for (const [from, to] of moves(placement)) {
-    if (text.split(from).length !== 2) throw new Error(`${file} does not say "${from}" once`)
+    if (text.split(from).length !== 2) throw new Error(`${file} does not contain "${from}" exactly once`)
     text = text.replace(from, to)
   }
   return text

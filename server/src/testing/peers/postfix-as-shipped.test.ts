@@ -8,13 +8,13 @@ import { Postfix, production } from './postfix.ts'
 import { Sink } from './sink.ts'
 import { SmtpClient } from './smtp-client.ts'
 
-/** What deploy/postfix says, asked of Postfix itself. */
+/** Tests deploy/postfix with a real Postfix. */
 const [sink, feedback] = [await Sink.open(), await Sink.open()]
 const ports = { sinkPort: sink.port, feedbackPort: feedback.port }
 const postfix = await Postfix.open(ports)
 
-/** What a table answers for a key; empty if it has no entry. */
-const look = (table: string, key: string): Promise<string> =>
+/** The value of a key in a lookup table; empty without an entry. */
+const lookUp = (table: string, key: string): Promise<string> =>
   postfix.lookUp(`regexp:${path.join(production, table)}`, key)
 
 const publicV4 = [
@@ -28,30 +28,30 @@ const publicV4 = [
 ]
 const publicV6 = ['2001:4860:4860::8888', '2001:200::1', '2606:4700:4700::1111', '2a00:1450::1', '3ffe::1']
 
-describe('the filter for hosts inside', () => {
-  it('drops every answer that leads inside', async () => {
+describe('the filter for internal hosts', () => {
+  it('ignores every DNS answer with an internal address', async () => {
     for (const address of insideV4)
-      assert.equal(await look('inside', `mx.example.net. 300 IN A ${address}`), 'IGNORE', address)
+      assert.equal(await lookUp('inside', `mx.example.net. 300 IN A ${address}`), 'IGNORE', address)
     for (const address of insideV6)
-      assert.equal(await look('inside', `mx.example.net. 300 IN AAAA ${address}`), 'IGNORE', address)
+      assert.equal(await lookUp('inside', `mx.example.net. 300 IN AAAA ${address}`), 'IGNORE', address)
   })
 
-  it('leaves the public internet alone', async () => {
+  it('accepts public addresses', async () => {
     for (const address of publicV4)
-      assert.equal(await look('inside', `mx.example.net. 300 IN A ${address}`), '', address)
+      assert.equal(await lookUp('inside', `mx.example.net. 300 IN A ${address}`), '', address)
     for (const address of publicV6)
-      assert.equal(await look('inside', `mx.example.net. 300 IN AAAA ${address}`), '', address)
-    assert.equal(await look('inside', 'example.net. 300 IN MX 10 mx.example.net.'), '')
+      assert.equal(await lookUp('inside', `mx.example.net. 300 IN AAAA ${address}`), '', address)
+    assert.equal(await lookUp('inside', 'example.net. 300 IN MX 10 mx.example.net.'), '')
   })
 
-  it('is the one that the operators read about', async () => {
+  it('is printed in the operations guide', async () => {
     const page = await readFile(path.resolve(production, '../../docs/operations/mta.md'), 'utf8')
     assert.ok(page.includes((await readFile(path.join(production, 'inside'), 'utf8')).trim()))
   })
 })
 
-describe('a Postfix as it is shipped', () => {
-  const hand = async (recipient: string, mail: string): Promise<SmtpClient> => {
+describe('the shipped Postfix configuration', () => {
+  const handOver = async (recipient: string, mail: string): Promise<SmtpClient> => {
     const client = await SmtpClient.open(postfix.port)
     for (const line of ['EHLO postern', 'MAIL FROM:<a@example.org>', `RCPT TO:<${recipient}>`, 'DATA'])
       await client.say(line)
@@ -59,14 +59,14 @@ describe('a Postfix as it is shipped', () => {
     return client
   }
 
-  it('brings its reports to the intake, and mail for a bounces.* of others to its own host', async () => {
+  it('routes its reports to the intake, and mail for bounces.* of other organisations to their hosts', async () => {
     for (const recipient of ['info@bounces.other.example', 'bounce-abc@bounces.shop.example.org']) {
       const mail = `Subject: Hello\r\nFrom: a@example.org\r\n\r\nHello.`
-      assert.match((await (await hand(recipient, mail)).reply()) ?? '', /^250 /)
+      assert.match((await (await handOver(recipient, mail)).reply()) ?? '', /^250 /)
       await sink.next(({ to }) => to[0] === recipient)
     }
     sink.treat('refused@bounces.other.example', { at: 'rcpt', answer: '550 5.1.1 No such user' })
-    await (await hand('refused@bounces.other.example', 'Subject: Hello\r\n\r\nHello.')).reply()
+    await (await handOver('refused@bounces.other.example', 'Subject: Hello\r\n\r\nHello.')).reply()
     const report = await feedback.next(({ to }) => to[0] === 'a@example.org')
     assert.match(report.raw.toString(), /^Final-Recipient: rfc822; refused@bounces\.other\.example\r$/m)
     assert.deepEqual(
@@ -75,7 +75,7 @@ describe('a Postfix as it is shipped', () => {
     )
   })
 
-  it('takes nothing from whom it does not know', async () => {
+  it('rejects mail from unknown clients', async () => {
     const closed = await Postfix.open({ ...ports, neighbours: '192.0.2.1' })
     const transport = createTransport({ host: '127.0.0.1', port: closed.port })
     const mail = { from: 'a@example.org', to: 'stranger@example.net', text: 'Hello.' }
@@ -83,17 +83,17 @@ describe('a Postfix as it is shipped', () => {
     assert.deepEqual(await closed.queue(), [])
   })
 
-  it('leaves the header as it is, incomplete as that may be', async () => {
+  it('does not change an incomplete header', async () => {
     const mail = 'From: anna\r\nTo: Bea <bea>\r\nSubject: Hello\r\n\r\nHello.'
-    assert.match((await (await hand('bea@example.net', mail)).reply()) ?? '', /^250 /)
+    assert.match((await (await handOver('bea@example.net', mail)).reply()) ?? '', /^250 /)
     const { raw } = await sink.next(({ to }) => to[0] === 'bea@example.net')
     assert.ok(raw.toString().endsWith(`\r\n${mail}\r\n`))
     assert.doesNotMatch(raw.toString(), /^(Date|Message-ID):/m)
   })
 
-  it('lets nobody hide a second mail in a first', async () => {
+  it('rejects SMTP smuggling', async () => {
     const second = 'MAIL FROM:<x@example.org>\r\nRCPT TO:<smuggled@example.net>\r\nDATA\r\nBoo.'
-    const client = await hand('carl@example.net', `Subject: One\r\n\r\nHello.\n.\n${second}`)
+    const client = await handOver('carl@example.net', `Subject: One\r\n\r\nHello.\n.\n${second}`)
     await client.reply()
     await sink.next(({ to }) => to[0] === 'carl@example.net')
     assert.equal(

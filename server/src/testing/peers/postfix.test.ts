@@ -10,7 +10,7 @@ const feedback = await Sink.open()
 const postfix = await Postfix.open({ sinkPort: sink.port, feedbackPort: feedback.port, lifetimeSeconds: 6 })
 const transport = createTransport({ host: '127.0.0.1', port: postfix.port })
 
-/** Hands a mail to Postfix as the service does; its name is the local part of everything about it. */
+/** Sends a message to Postfix as the service does. `name` is the local part of all its addresses. */
 const send = (name: string) =>
   transport.sendMail({
     envelope: { from: `${name}@bounces.shop.example.org`, to: `${name}@example.net` },
@@ -40,7 +40,7 @@ interface Report {
   diagnostic: string | undefined
 }
 
-/** The next report about the mail, which must name it in every way there is. */
+/** The next report about the message. Asserts that it contains every identifier of the message. */
 async function report(name: string): Promise<Report> {
   const delivery = await feedback.next(to(name))
   const text = delivery.raw.toString()
@@ -56,7 +56,7 @@ async function report(name: string): Promise<Report> {
 const later = { at: 'rcpt', answer: '451 4.2.1 Come back later' } as const
 
 describe('a private Postfix', () => {
-  it('relays to the sink and tells so', async () => {
+  it('relays a message to the sink and reports this', async () => {
     const { response } = await send('anna')
     assert.match(response, /^250 2\.0\.0 Ok: queued as [0-9B-Zb-z]{12,}$/)
     const { from, to: recipients, raw, ip } = await sink.next(to('anna'))
@@ -71,7 +71,7 @@ describe('a private Postfix', () => {
     })
   })
 
-  it('bounces what is refused at RCPT', async () => {
+  it('bounces a message that is rejected at RCPT', async () => {
     sink.treat('nobody@example.net', { at: 'rcpt', answer: '550 5.1.1 No such user' })
     await send('nobody')
     assert.deepEqual(await report('nobody'), {
@@ -81,14 +81,14 @@ describe('a private Postfix', () => {
     })
   })
 
-  it('bounces what is refused once it was read', async () => {
+  it('bounces a message that is rejected after DATA', async () => {
     sink.treat('strict@example.net', { at: 'data', answer: '554 5.7.1 Looks like spam' })
     await send('strict')
     const { action, status } = await report('strict')
     assert.deepEqual({ action, status }, { action: 'failed', status: '5.7.1' })
   })
 
-  it('tells of a delay once, goes on trying, and tells of the delivery', async () => {
+  it('reports a delay once, retries, and reports the delivery', async () => {
     sink.treat('busy@example.net', { ...later, times: 2 })
     await send('busy')
     const { action, status } = await report('busy')
@@ -99,7 +99,7 @@ describe('a private Postfix', () => {
     assert.equal(feedback.received.filter(to('busy')).length, 2)
   })
 
-  it('gives up what is deferred for longer than it may wait', async () => {
+  it('gives up on a message that is deferred for longer than its lifetime', async () => {
     sink.treat('never@example.net', { at: 'data', answer: '451 4.3.0 Not now' })
     await send('never')
     assert.equal((await report('never')).action, 'delayed')
@@ -108,7 +108,7 @@ describe('a private Postfix', () => {
     assert.equal(sink.received.filter(to('never')).length, 0)
   })
 
-  it('tries again where the peer hung up in the middle of it', async () => {
+  it('retries after the peer closed the connection', async () => {
     sink.treat('moody@example.net', { at: 'data', answer: 'close', times: 1 })
     await send('moody')
     const { action, status } = await report('moody')
@@ -116,7 +116,7 @@ describe('a private Postfix', () => {
     await sink.next(to('moody'))
   })
 
-  it('holds what is queued, and lets it go', async () => {
+  it('holds and releases queued messages', async () => {
     sink.treat('held@example.net', later)
     await send('held')
     await report('held')
@@ -127,7 +127,7 @@ describe('a private Postfix', () => {
       own.map(({ queue_name, recipients }) => [queue_name, recipients[0]?.address]),
       [['hold', 'held@example.net']],
     )
-    // An attempt that was under way comes to its end.
+    // An attempt in progress can still complete.
     await sleep(1000)
     sink.treat('held@example.net', { ...later, times: 0 })
     await sleep(2500)
@@ -137,7 +137,7 @@ describe('a private Postfix', () => {
   })
 
   for (const how of ['stop', 'kill'] as const) {
-    it(`keeps what it has over a ${how}`, async () => {
+    it(`keeps its queue after a ${how}`, async () => {
       sink.treat(`${how}@example.net`, later)
       await send(how)
       await report(how)

@@ -12,36 +12,35 @@ import { newPartLog } from '../harness/part-logs.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
- * A private Postfix on a loopback port, with the production configuration but for what `overlay` changes, and a queue and
- * a log of its own. On Debian: apt-get install postfix; the installed one is not used and need not run.
- *
- * Mail goes where the options say, never by MX: Postfix asks the resolver of the system, which knows nothing of the
- * zones of a test.
+ * A private Postfix on a loopback port with its own queue and log. It uses the production configuration except for the
+ * changes in `overlay`. On Debian: apt-get install postfix; the installed instance is not used and need not run. All
+ * routing is determined by the options, never by MX records: Postfix uses the system resolver, which does not have a
+ * test's zones.
  */
 export interface PostfixOptions {
-  /** Where mail for anybody goes. */
+  /** The port that receives all mail. */
   sinkPort: number
-  /** Asked for there, under STARTTLS: this Postfix is a customer's, and hands all of its mail to a smart host. */
+  /** Credentials for that port, with STARTTLS, for a customer's Postfix that uses a smart host. */
   login?: { user: string; password: string }
-  /** Where reports go that it writes. */
+  /** The port that receives its reports. */
   feedbackPort: number
-  /** Who waits longer is told so; Postfix itself would never. */
+  /** The delay before a delay report is sent. By default, Postfix sends none. */
   delayWarningSeconds?: number
-  /** Who waits longer is given up. */
+  /** The time after which a message expires. */
   lifetimeSeconds?: number
-  /** The same for reports, which are for the feedback port. */
+  /** The time after which a report expires. Reports go to the feedback port. */
   bounceLifetimeSeconds?: number
-  /** Between two tries to deliver a mail. */
+  /** The time between two delivery attempts. */
   backoffSeconds?: number
-  /** Who may hand mail over, if not this machine. */
+  /** Clients that may relay, by default this machine. */
   neighbours?: string
-  /** Further ports of this machine at which it listens, each with settings of its own. */
-  doors?: { port: number; settings: Record<string, string> }[]
-  /** Where the queue is kept, if it is to be elsewhere: an empty directory. */
+  /** Additional ports, each with its own settings. */
+  listeners?: { port: number; settings: Record<string, string> }[]
+  /** An empty directory for the queue, if it should be elsewhere. */
   queueDirectory?: string
 }
 
-/** As `postqueue -j` tells it. */
+/** In the format of `postqueue -j`. */
 export interface QueuedMail {
   queue_name: 'maildrop' | 'hold' | 'incoming' | 'active' | 'deferred'
   queue_id: string
@@ -63,17 +62,16 @@ export class Postfix {
     this.port = port
   }
 
-  /** For a test file: gone when its tests are over. */
+  /** Removed after the file's tests. */
   static async open(options: PostfixOptions): Promise<Postfix> {
     const postfix = await Postfix.keep(options)
     cleanUp(() => postfix.remove())
     return postfix
   }
 
-  /** For whoever removes it in the end. */
+  /** The caller must remove it. */
   static async keep(options: PostfixOptions): Promise<Postfix> {
-    if (userInfo().uid !== 0)
-      throw new Error('Only root can start a Postfix, and run the tests that need one')
+    if (userInfo().uid !== 0) throw new Error('Postfix and the tests that use it need root')
     const home = await mkdtemp(path.join(tmpdir(), 'postern-postfix-'))
     const postfix = new Postfix(home, await steadyPort())
     try {
@@ -92,9 +90,9 @@ export class Postfix {
     await rm(this.#home, { recursive: true, force: true })
   }
 
-  /** It goes on where it left off. */
+  /** Starts Postfix with its existing queue. */
   async start(): Promise<void> {
-    // In a process group of its own: it ends its processes by a signal to all of the group.
+    // In its own process group: Postfix stops its processes by a signal to the group.
     const master = spawn(`${daemons}/master`, ['-c', this.#configuration, '-d'], {
       detached: true,
       stdio: 'ignore',
@@ -108,17 +106,20 @@ export class Postfix {
     throw new Error(`Postfix did not start:\n${await this.log()}`)
   }
 
-  /** As an operator stops it: what is under way is broken off, and taken up again at the next start. */
+  /** Stops Postfix as an operator would. Deliveries in progress are aborted and resume at the next start. */
   stop(): Promise<void> {
     return this.#end('SIGTERM')
   }
 
-  /** Without a word, as a power cut does it. */
+  /** Sends SIGKILL, which simulates a power failure. */
   kill(): Promise<void> {
     return this.#end('SIGKILL')
   }
 
-  /** Sends a signal to each of its processes of that name, such as `smtpd`, or to `master`. Returns to how many. */
+  /**
+   * Sends a signal to each of its processes with that name, for example `smtpd` or `master`. Returns the number of
+   * processes.
+   */
   async signal(name: string, signal: NodeJS.Signals): Promise<number> {
     const master = this.#master
     if (master?.pid === undefined || hasEnded(master)) return 0
@@ -136,7 +137,7 @@ export class Postfix {
       .map((line) => JSON.parse(line))
   }
 
-  /** What is queued now is not delivered until it is released. */
+  /** Puts all queued messages on hold. */
   async hold(queueId = 'ALL'): Promise<void> {
     await this.#tell('postsuper', '-h', queueId)
   }
@@ -146,30 +147,30 @@ export class Postfix {
     await this.flush()
   }
 
-  /** What is queued now has reached the end of its lifetime: Postfix gives it up, and reports so. */
+  /** Expires all queued messages. Postfix bounces them. */
   async expire(): Promise<void> {
     await this.#tell('postsuper', '-f', 'ALL')
     await this.flush()
   }
 
-  /** What was deferred is tried now. */
+  /** Retries deferred messages now. */
   async flush(): Promise<void> {
     await this.#tell('postqueue', '-f')
   }
 
-  /** What a table answers for a key; empty if it has no entry. Read under this configuration, not that of the host. */
+  /** The value of a key in a lookup table; empty without an entry. Uses this configuration, not the host's. */
   async lookUp(table: string, key: string): Promise<string> {
     try {
       return (await this.#tell('postmap', '-q', key, table)).stdout.trim()
     } catch (error) {
-      // postmap(1): exit status 1 without a word means that there is no entry.
+      // postmap(1): exit status 1 without output means that there is no entry.
       const { code, stderr } = error as ExecFileException & { stderr: string }
       if (code === 1 && stderr === '') return ''
       throw error
     }
   }
 
-  /** Everything that it logged so far. */
+  /** The complete log so far. */
   log(): Promise<string> {
     return readFile(path.join(this.#home, 'log'), 'utf8').catch(() => '')
   }
@@ -178,7 +179,9 @@ export class Postfix {
     return path.join(this.#home, 'configuration')
   }
 
-  /** Postfix is particular about who owns what: all but `data` is root's, and the queue it makes itself. */
+  /**
+   * Postfix requires specific owners: everything except `data` belongs to root, and it creates the queue itself.
+   */
   async #prepare(options: PostfixOptions): Promise<void> {
     await chmod(this.#home, 0o755)
     for (const name of ['configuration', 'queue', 'data']) await mkdir(path.join(this.#home, name))
@@ -190,8 +193,8 @@ export class Postfix {
       await replaceIn(path.join(this.#configuration, file), from, to)
     const settings = Object.entries(overlay(this.#home, options))
     await this.#tell('postconf', '-e', ...settings.map(([name, value]) => `${name}=${value}`))
-    for (const door of options.doors ?? [])
-      await appendFile(path.join(this.#configuration, 'master.cf'), doorText(door))
+    for (const listener of options.listeners ?? [])
+      await appendFile(path.join(this.#configuration, 'master.cf'), listenerText(listener))
     await this.#tell('postfix', 'check')
   }
 
@@ -208,7 +211,7 @@ export class Postfix {
     if (signal === 'SIGTERM') master.kill(signal)
     else endGroup(master.pid)
     await gone
-    // A process that it left behind would be in the way of the next start.
+    // A leftover process would block the next start.
     while (await isAnswered(this.port)) await sleep(10)
     this.#master = undefined
   }
@@ -222,7 +225,7 @@ async function childrenOf(pid: number): Promise<number[]> {
 const nameOf = async (pid: number): Promise<string> =>
   (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim()
 
-/** The group has the number of its first member, who may be gone before the others. */
+/** The group id is the pid of its first member, which can exit before the others. */
 function endGroup(first: number): void {
   try {
     process.kill(-first, 'SIGKILL')
@@ -248,8 +251,8 @@ const isAnswered = (port: number): Promise<boolean> =>
   })
 
 /**
- * The production configuration (deploy/postfix), and everything that is different here: where it lives, where it listens,
- * where mail goes, and shorter times. Nothing else is.
+ * The production configuration (deploy/postfix) with all changes applied: directories, ports, routing and shorter
+ * times.
  */
 export const production = path.resolve(import.meta.dirname, '../../../../deploy/postfix')
 
@@ -277,7 +280,7 @@ const overlay = (
   ...(neighbours && { mynetworks: neighbours }),
   ...(login && loginSettings(sinkPort, login)),
 
-  // As quick as whole seconds can be.
+  // The minimum, because Postfix supports only whole seconds.
   queue_run_delay: '1s',
   minimal_backoff_time: `${backoffSeconds}s`,
   maximal_backoff_time: `${backoffSeconds}s`,
@@ -287,7 +290,7 @@ const overlay = (
   bounce_queue_lifetime: `${bounceLifetimeSeconds}s`,
 })
 
-/** A customer's. The certificate is one that nobody knows. */
+/** Settings for a customer's Postfix. The smart host's certificate is self-signed. */
 const loginSettings = (port: number, { user, password }: { user: string; password: string }) => ({
   smtp_tls_security_level: 'encrypt',
   smtp_sasl_auth_enable: 'yes',
@@ -295,7 +298,7 @@ const loginSettings = (port: number, { user, password }: { user: string; passwor
   smtp_sasl_tls_security_options: 'noanonymous',
 })
 
-/** Where it listens, and where reports go, are in files of their own. */
+/** The listening port and the routing of reports are in separate files. */
 const moves = (port: number, feedbackPort: number): [file: string, from: string, to: string][] => [
   ['master.cf', '\nsmtp       inet ', `\n127.0.0.1:${port} inet `],
   ['reports', ':2525', `:${feedbackPort}`],
@@ -303,11 +306,12 @@ const moves = (port: number, feedbackPort: number): [file: string, from: string,
 
 async function replaceIn(file: string, from: string, to: string): Promise<void> {
   const text = await readFile(file, 'utf8')
-  if (text.split(from).length !== 2) throw new Error(`${file} does not say ${JSON.stringify(from)} once`)
+  if (text.split(from).length !== 2)
+    throw new Error(`${file} does not contain ${JSON.stringify(from)} exactly once`)
   await writeFile(file, text.replace(from, to))
 }
 
-const doorText = ({ port, settings }: NonNullable<PostfixOptions['doors']>[number]): string =>
+const listenerText = ({ port, settings }: NonNullable<PostfixOptions['listeners']>[number]): string =>
   `127.0.0.1:${port} inet n - n - - smtpd${Object.entries(settings)
     .map(([name, value]) => ` -o ${name}=${value}`)
     .join('')}\n`

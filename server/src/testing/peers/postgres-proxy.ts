@@ -4,32 +4,32 @@ import { cleanUp } from '../harness/cleanup.ts'
 import { opensTransaction, splitter, stringsOf, valuesOf, writesOf } from './postgres-wire.ts'
 
 /**
- * Stands between a process and PostgreSQL, understands as much of the protocol (version 3) as is needed to see every
- * statement that makes something lasting, and can cut the process off at just that moment.
+ * A proxy between a process and PostgreSQL. It parses enough of the protocol (version 3) to detect every statement
+ * that commits a change, and can disconnect the process at that moment.
  */
 export interface PostgresProxy {
-  /** The same database, reached through here. */
+  /** The URL of the same database through the proxy. */
   urlOf(databaseUrl: string): string
   hooks: CommitHooks
-  /** Ends when the server has let go of everything that the process had open. */
+  /** Disconnects the process. Resolves when the server has closed all of its sessions. */
   cut(): Promise<void>
 }
 
 export interface CommitHooks {
-  /** The server has not heard of it yet; true: it never will. */
+  /** Called before the statement reaches the server. Returning true drops it. */
   onStatement?: (commit: Commit) => boolean
-  /** It is done; true: nobody will be told. */
+  /** Called after the server has executed it. Returning true drops the response. */
   onDone?: (commit: Commit) => boolean
 }
 
-/** A COMMIT, or a statement that writes and is a transaction by itself. */
+/** A COMMIT, or a single writing statement outside a transaction. */
 export interface Commit {
-  /** What is written by it, such as `insert control.audit, update control.domains`. */
+  /** The writes in the transaction, for example `insert control.audit, update control.domains`. */
   what: string
-  /** The last statement, and its parameters. */
+  /** The last statement and its parameters. */
   text: string
   values: string[]
-  /** What the server says of it, such as `UPDATE 1`; empty before it is done. */
+  /** The command tag, for example `UPDATE 1`; empty before completion. */
   tag: string
 }
 
@@ -61,7 +61,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   }
 }
 
-/** The answer to a request whose connection to the database is lost at that moment of a commit. */
+/** The response to a request that loses its database connection at this point in a commit. */
 export async function losingConnection<T>(
   { hooks, cut }: PostgresProxy,
   moment: keyof CommitHooks,
@@ -89,7 +89,7 @@ class Connection {
   readonly #server: Socket
   readonly #hooks: CommitHooks
   #isCut = false
-  /** What the last answer of the server said: no transaction, one that is open, one that failed. */
+  /** The last transaction status reported by the server: idle, in a transaction, or failed. */
   #status: 'I' | 'T' | 'E' = 'I'
   #writes: string[] = []
   #text = ''
@@ -121,7 +121,7 @@ class Connection {
     if (!this.#isCut && bytes.length > 0) to.write(bytes)
   }
 
-  /** False when it is not to be passed on, nor anything after it. */
+  /** Returns false to drop this message and all that follow. */
   #ask(type: string, body: Buffer): boolean {
     if (this.#isCut) return false
     if (type === 'P') this.#text = stringsOf(body)[1] ?? ''

@@ -1,6 +1,6 @@
-/** As much of PostgreSQL's protocol (version 3) as whoever stands in the middle needs to understand. */
+/** The parts of PostgreSQL's protocol (version 3) that a proxy needs. */
 
-/** Whole messages only, as far as the reader lets them pass. */
+/** Splits a stream into complete messages and forwards those that the reader accepts. */
 export function splitter(
   read: (type: string, body: Buffer) => boolean,
   { hasStartup }: { hasStartup: boolean },
@@ -11,7 +11,7 @@ export function splitter(
     rest = Buffer.concat([rest, chunk])
     let end = 0
     for (;;) {
-      // The first message of a client has no type.
+      // The first message of a client has no type byte.
       const head = isStartup ? 0 : 1
       if (rest.length < end + head + 4) break
       const length = head + rest.readInt32BE(end + head)
@@ -46,7 +46,7 @@ export function valuesOf(body: Buffer): string[] {
   return values
 }
 
-/** Left open, that is: pg-boss sends some whole transactions as one text. */
+/** True if the transaction stays open: pg-boss sends some complete transactions as a single query text. */
 export const opensTransaction = (text: string): boolean =>
   /^\s*(begin|start transaction)\b/i.test(text) && !/\bcommit;?\s*$/i.test(text)
 

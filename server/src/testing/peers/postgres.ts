@@ -14,21 +14,21 @@ import { steadyPort } from './steady-port.ts'
  * PostgreSQL refuses to run as root; root starts it as the user `postgres`, which Debian's package creates.
  */
 export interface Cluster {
-  /** Superuser's address of the database `postgres`. */
+  /** Superuser URL of the database `postgres`. */
   url: string
-  /** Without a word, as a power cut does it. Ends when nothing is left of it. */
+  /** Sends SIGKILL, which simulates a power failure. Resolves when all processes have exited. */
   kill(): Promise<void>
-  /** Again, at the same address; ends when it answers. Fails if it runs. */
+  /** Restarts the cluster at the same address. Resolves when it accepts connections; fails if it is running. */
   start(): Promise<void>
-  /** It is there, though it may not answer yet. */
+  /** True if its processes are running, even if it does not accept connections yet. */
   isRunning(): Promise<boolean>
   stop(): Promise<void>
 }
 
 export interface ClusterPlaces {
-  /** Kept there and safe on disk, as in production. */
+  /** A directory for durable data, as in production. */
   directory: string
-  /** Where the write-ahead log is kept, if it is to be elsewhere: an empty directory. */
+  /** An empty directory for the write-ahead log, if it should be elsewhere. */
   walDirectory?: string | undefined
 }
 
@@ -41,17 +41,17 @@ const settings = {
   shared_buffers: '256MB',
 }
 
-// For what does not outlive the run, durability only costs time.
+// Data that only this run uses does not need durability.
 const fleeting = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
-/** In memory, where a database is made in a twentieth of the time, if there is some to spare for it. */
+/** Stores data in memory if enough is free, which makes creating a database twenty times faster. */
 async function fleetingPlace(): Promise<string> {
   const memory = '/dev/shm'
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
   return bavail * bsize >= 4 * 2 ** 30 ? memory : tmpdir()
 }
 
-/** Without places it is gone when it is stopped. */
+/** Without a directory, the data is deleted when the cluster stops. */
 export async function startCluster({
   directory,
   walDirectory,
@@ -71,7 +71,7 @@ export async function startCluster({
       await run(file, rest, { cwd: home })
     } catch (error) {
       const { stderr, message } = error as ExecFileException & { stderr?: string }
-      throw new Error(`PostgreSQL did not do as told (${program}): ${stderr || message}`)
+      throw new Error(`PostgreSQL failed (${program}): ${stderr || message}`)
     }
   }
   const pid = () => postmasterPid(data)
@@ -86,7 +86,7 @@ export async function startCluster({
     const how = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', ...elsewhere]
     await pg('initdb', '-D', data, ...how)
   }
-  // One that was left behind, by a process that was killed.
+  // A cluster left behind by a killed process.
   if (directory && existsSync(path.join(data, 'postmaster.pid'))) await stop().catch(() => {})
   const port = await steadyPort()
   const chosen = { ...settings, ...(directory ? {} : fleeting), ...besides, port }
@@ -103,23 +103,23 @@ export async function startCluster({
   }
 }
 
-/** The one that has its data there, without a word. Ends when nothing is left of it. */
+/** Kills the cluster with this data directory. Resolves when all its processes have exited. */
 export async function killPostgres(data: string): Promise<void> {
   const [postmaster = 0, ...children] = await familyOf(data)
   process.kill(postmaster, 'SIGKILL')
-  // A session ends when it next looks up, and until then the data is still in use.
+  // A session exits when it next checks for interrupts. Until then the data is in use.
   while ((await Promise.all([postmaster, ...children].map(isAlive))).includes(true)) await sleep(5)
-  // Where nobody takes notice of the dead, the next one would think that this one lives.
+  // If the dead postmaster is never reaped, the next one would consider it running.
   await rm(path.join(data, 'postmaster.pid'), { force: true })
 }
 
-/** The first process of the one that has its data there, then all that it has started. */
+/** The postmaster with this data directory and all its child processes. */
 export async function familyOf(data: string): Promise<number[]> {
   const postmaster = await postmasterPid(data)
   return [postmaster, ...(await childrenOf(postmaster))]
 }
 
-/** Its first line; what was killed has left it behind. */
+/** The first line of postmaster.pid, which remains after a kill. */
 async function postmasterPid(data: string): Promise<number> {
   return Number.parseInt(await readFile(path.join(data, 'postmaster.pid'), 'utf8').catch(() => '0'), 10)
 }
@@ -129,7 +129,7 @@ async function childrenOf(pid: number): Promise<number[]> {
   return children.split(' ').filter(Boolean).map(Number)
 }
 
-/** Not so one that is dead and only waits for its parent to take notice. */
+/** False for a zombie process. */
 export async function isAlive(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return stat !== '' && !/\) [ZX] /.test(stat)
@@ -151,7 +151,9 @@ export async function findBinaries(): Promise<string> {
   return found
 }
 
-/** Whom PostgreSQL runs as where we are root, which it refuses to be; undefined where it runs as ourselves. */
+/**
+ * The user that PostgreSQL runs as if the tests run as root; otherwise undefined. PostgreSQL refuses to run as root.
+ */
 export async function postgresUser(): Promise<{ uid: number; gid: number } | undefined> {
   if (userInfo().uid !== 0) return undefined
   const id = async (which: string): Promise<number> => Number((await run('id', [which, 'postgres'])).stdout)

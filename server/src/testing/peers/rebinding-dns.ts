@@ -3,17 +3,20 @@ import { once } from 'node:events'
 import { cleanUp } from '../harness/cleanup.ts'
 
 /**
- * A DNS server that does not say the same thing twice, which Knot cannot: each answer holds for no time, and the next one
- * may be another. That is how an address passes an examination and another one is called (DNS rebinding).
+ * A DNS server whose answers have a TTL of 0 and can change with every query, which Knot does not support. DNS
+ * rebinding uses such answers to pass an address check with one address and then have the client connect to another.
  */
 export interface RebindingDns {
   /** For POSTERN_DNS_SERVERS. */
   server: string
-  /** Questions for addresses of each kind, by name. */
+  /** The number of queries per address type, by name. */
   asked: Map<string, { A: number; AAAA: number }>
 }
 
-/** `answer` is told how often the name was asked for that kind of address before. Nothing: there is none. */
+/**
+ * `answer` receives the number of earlier queries for this name and address type. Undefined means that there is no
+ * address.
+ */
 export async function startRebindingDns(
   answer: (name: string, type: 'A' | 'AAAA', askedBefore: number) => string[],
 ): Promise<RebindingDns> {
@@ -35,7 +38,7 @@ export async function startRebindingDns(
 
 const types = { A: 1, AAAA: 28 } as const
 
-/** RFC 1035 §4.1.2. One question, as resolvers ask it. */
+/** RFC 1035 §4.1.2. Resolvers send exactly one question. */
 function readQuestion(query: Buffer): { name: string; type: 'A' | 'AAAA'; end: number } | undefined {
   const labels: string[] = []
   let at = 12
@@ -51,7 +54,7 @@ function readQuestion(query: Buffer): { name: string; type: 'A' | 'AAAA'; end: n
 function response(query: Buffer, questionEnd: number, addresses: readonly string[]): Buffer {
   const head = Buffer.alloc(12)
   query.copy(head, 0, 0, 2)
-  // An authoritative answer (RFC 1035 §4.1.1), to one question.
+  // An authoritative answer (RFC 1035 §4.1.1) with one question.
   head.writeUInt16BE(0x8580, 2)
   head.writeUInt16BE(1, 4)
   head.writeUInt16BE(addresses.length, 6)
@@ -61,7 +64,7 @@ function response(query: Buffer, questionEnd: number, addresses: readonly string
 function record(address: string): Buffer {
   const data = address.includes(':') ? ipv6Octets(address) : Buffer.from(address.split('.').map(Number))
   const head = Buffer.alloc(12)
-  // A pointer to the question's name, the type, IN, a time to live of 0, and how much follows.
+  // A pointer to the question's name, the type, IN, a TTL of 0 and the length of the data.
   head.writeUInt16BE(0xc00c, 0)
   head.writeUInt16BE(data.length === 4 ? types.A : types.AAAA, 2)
   head.writeUInt16BE(1, 4)
@@ -69,7 +72,7 @@ function record(address: string): Buffer {
   return Buffer.concat([head, data])
 }
 
-/** Of an address that ends in no IPv4. */
+/** Only for addresses without an embedded IPv4 address. */
 function ipv6Octets(address: string): Buffer {
   const [front = '', back] = address.split('::')
   const groups = (part: string) => part.split(':').filter((group) => group !== '')

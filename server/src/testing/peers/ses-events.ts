@@ -1,6 +1,6 @@
 import type { OutboundMail } from './ses-outbound.ts'
 
-/** What SES publishes about a mail, in its documented form. */
+/** The events that SES publishes about a message, in their documented format. */
 export type SesEventType =
   | 'Send'
   | 'Delivery'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
-/** A mail as SES takes it by `SendEmail`, and what SES refuses of it by its documentation. */
+/** A message in a `SendEmail` request, and the checks that SES documents for it. */
 export interface OutboundMail {
-  /** What SES calls it from now on. */
+  /** The message id that SES assigns. */
   sesId: string
   to: string
   from: string
@@ -20,7 +20,7 @@ export interface SendEmailBody {
   Content?: { Raw?: { Data?: string } }
 }
 
-/** The configuration set that is there. */
+/** The existing configuration set. */
 export const sesConfigurationSet = 'postern-events'
 
 type Refusal = readonly [status: number, name: string, message: string]
@@ -63,9 +63,9 @@ export function readOutbound(body: SendEmailBody): OutboundMail | { fault: Refus
 
 const once = ['Date', 'From', 'Message-ID', 'MIME-Version', 'Subject', 'DKIM-Signature', 'Reply-To']
 
-/** "The following fields can't appear more than once"; and a blind copy would not be one. */
+/** "The following fields can't appear more than once". Bcc is rejected because it would be visible. */
 function faultOfHeader(header: string): string | undefined {
   const twice = once.find((name) => (header.match(new RegExp(`^${name}:`, 'gim'))?.length ?? 0) > 1)
   if (twice !== undefined) return `Duplicate header '${twice}'`
-  return /^Bcc:/im.test(header) ? 'This peer takes no Bcc' : undefined
+  return /^Bcc:/im.test(header) ? 'This peer does not support Bcc' : undefined
 }

@@ -8,33 +8,31 @@ import { type OutboundMail, readOutbound, type SendEmailBody } from './ses-outbo
 import { isSignedWith, scopeOf } from './sigv4.ts'
 
 /**
- * The part of Amazon SES (API version 2) that keeps identities and sends mail, on a free loopback port: its documented
- * requests, answers and errors, with a state of its own for each account and region, and real signatures.
- * What a test wants to go wrong goes wrong when it says so.
- *
- * It verifies a name when told to, or by looking for its DKIM records when told to; it does not on its own.
+ * The identity and sending parts of Amazon SES (API version 2) on a free loopback port, with its documented
+ * requests, responses and errors, separate state per account and region, and real signatures. Tests inject faults.
+ * It verifies a name, or checks its DKIM records, only when a test requests it.
  */
 export interface SesPeer {
   url: string
   location: SesLocation
-  /** What a configuration needs to reach it. In a test file the credentials are in `process.env` from the start. */
+  /** The settings for using this peer. In a test file, the credentials are in `process.env` from the start. */
   settings: Record<string, string>
-  /** Every request with a good signature, in order of arrival. */
+  /** Every correctly signed request, in order of arrival. */
   calls: SesCall[]
-  /** What took effect, in order: a second creation of what is there is not among it. */
+  /** Calls that took effect, in order. Creating an existing identity has no effect. */
   deeds: SesDeed[]
-  /** Every mail that was taken, in order, whether anybody was told so or not. */
+  /** Every accepted message, in order, even if the response was lost. */
   mails: OutboundMail[]
   hooks: SesHooks
-  /** The next requests of that kind, repetitions by the SDK included, meet this. Faults are used up in order. */
+  /** Injects a fault for the next requests of that kind, including retries by the SDK. Faults apply in order. */
   failNext(kind: SesCall['kind'], fault: SesFault, times?: number): void
   has(domain: string, location?: SesLocation): boolean
   tokens(domain: string, location?: SesLocation): string[]
-  /** Sets what SES found when it last looked for the DKIM records. */
+  /** Sets the result that SES reports for its last DKIM check. */
   setDkim(domain: string, status: DkimStatus, location?: SesLocation): void
-  /** Looks for the DKIM records as SES does, and says whether all are there. */
+  /** Checks the DKIM records as SES does. Returns true if all exist. */
   checkDns(domain: string, dns: Pick<Resolver, 'cname'>, location?: SesLocation): Promise<boolean>
-  /** An identity that somebody made by hand, with a key of their own. */
+  /** An identity created outside Postern, with its own key. */
   makeByHand(domain: string): void
   close(): Promise<void>
 }
@@ -46,7 +44,7 @@ export interface SesLocation {
 
 export interface SesCall extends SesLocation {
   kind: 'create' | 'get' | 'delete' | 'send'
-  /** Of a mail: its sender's. */
+  /** The identity's name; for a message, the sender's domain. */
   domain: string
   body: { Tags?: object[] } | null
   mail?: OutboundMail
@@ -58,13 +56,13 @@ export interface SesDeed extends SesLocation {
   at: Date
 }
 
-/** Waited for, so that a test can end somebody's process at just this moment. */
+/** Awaited by the peer, so that a test can kill a process at exactly that moment. */
 export interface SesHooks {
-  /** It has arrived; nothing is changed yet. */
+  /** The request has arrived. Nothing has changed yet. */
   onRequest?: (call: SesCall) => unknown
-  /** It took effect; nothing is answered yet. */
+  /** The request took effect. No response was sent yet. */
   onEffect?: (call: SesCall) => unknown
-  /** The answer is sent. */
+  /** The response was sent. */
   onAnswer?: (call: SesCall) => unknown
 }
 
@@ -74,10 +72,10 @@ export type SesFault =
   | keyof typeof refusals
   | 'lose_request'
   | 'lose_answer'
-  /** It takes effect, and a failure is told. */
+  /** The request takes effect, but the response is an error. */
   | 'fail_afterwards'
   | { delayMs: number }
-  /** It takes effect, and is told late. */
+  /** The request takes effect, but the response is late. */
   | { answerDelayMs: number }
 
 const refusals = {
@@ -112,12 +110,12 @@ interface Identity {
   createdAt: Date
 }
 
-/** Made from the account's number, so that every peer knows every account. */
+/** Derived from the account number, so that every peer accepts every account. */
 export function sesCredentials(account: string): { accessKeyId: string; secretAccessKey: string } {
   return { accessKeyId: `AKIATEST${account}`, secretAccessKey: `canary-aws-secret-${account}` }
 }
 
-/** For a test file, at whose end it is closed. */
+/** Closed after the file's tests. */
 export async function startSesPeer(): Promise<SesPeer> {
   const peer = await openSesPeer()
   const { accessKeyId, secretAccessKey } = sesCredentials(peer.location.account)
@@ -126,7 +124,7 @@ export async function startSesPeer(): Promise<SesPeer> {
   return peer
 }
 
-/** For whoever closes it. */
+/** The caller must close it. */
 export async function openSesPeer(): Promise<SesPeer> {
   const location = { account: '111122223333', region: 'eu-west-1' }
   const peer = new Peer(location)
@@ -276,7 +274,7 @@ class Peer implements SesPeer {
     }
   }
 
-  /** A name under a verified one is verified with it, whoever registered which. */
+  /** A subdomain of a verified name is verified, regardless of who registered either. */
   #isVerified({ domain, account, region }: SesCall): boolean {
     const labels = domain.split('.')
     return labels.some((_, index) => {
@@ -311,7 +309,7 @@ function newIdentity(): Identity {
   }
 }
 
-/** What is asked and by whom, or why it is not done. */
+/** The parsed call, or the error. */
 function understand(request: IncomingMessage, body: Buffer): SesCall | Refusal {
   const { method = '', url: path = '', headers } = request
   const scope = scopeOf(headers)
@@ -322,7 +320,7 @@ function understand(request: IncomingMessage, body: Buffer): SesCall | Refusal {
   }
   const { secretAccessKey } = sesCredentials(account)
   if (scope.service !== 'ses' || !isSignedWith(secretAccessKey, scope, { method, path, headers, body })) {
-    // The real one repeats what should have been signed, all headers included.
+    // SES repeats the string to sign, including all headers.
     const repeated = JSON.stringify(headers)
     return [
       403,
@@ -347,7 +345,7 @@ function understand(request: IncomingMessage, body: Buffer): SesCall | Refusal {
     }
     return { kind: 'create', domain: input.EmailIdentity.toLowerCase(), body: input, ...location }
   }
-  return [404, 'UnknownOperationException', `${method} ${path} is nothing that this peer knows`]
+  return [404, 'UnknownOperationException', `${method} ${path} is not supported by this peer`]
 }
 
 const domainOf = (segment: string): string => decodeURIComponent(segment).toLowerCase()

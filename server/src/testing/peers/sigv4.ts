@@ -1,10 +1,10 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** AWS Signature Version 4, as the receiver of a request sees it. */
+/** Verification of AWS Signature Version 4. */
 export interface SignedRequest {
   method: string
-  /** As it stood in the request line. */
+  /** The path as it appears in the request line. */
   path: string
   headers: IncomingHttpHeaders
   body: Buffer
@@ -33,7 +33,7 @@ export function isSignedWith(secret: string, scope: Scope, request: SignedReques
   const { date, region, service, signedHeaders, signature } = scope
   const canonical = [
     request.method,
-    // Every service but S3 encodes the path a second time.
+    // Every service except S3 encodes the path a second time.
     request.path.split('/').map(encodeURIComponent).join('/'),
     '',
     ...signedHeaders.map((name) => `${name}:${String(request.headers[name] ?? '').trim()}`),

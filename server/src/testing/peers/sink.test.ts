@@ -15,7 +15,7 @@ const send = (to: string, { timeoutMs = patienceMs } = {}) =>
   })
 
 describe('a sink', () => {
-  it('keeps what it is given, whoever it is for', async () => {
+  it('accepts mail for any recipient', async () => {
     const { response } = await send('anna@example.net')
     assert.equal(response, '250 2.0.0 Kept')
     const { from, to, raw } = await sink.next(() => true)
@@ -23,7 +23,7 @@ describe('a sink', () => {
     assert.match(raw.toString(), /^From: ada@example\.org\r\nTo: anna@example\.net\r\n/)
   })
 
-  it('hands out each delivery once, those that came before it was asked as well', async () => {
+  it('returns each delivery once, including earlier ones', async () => {
     await send('twice@example.net')
     await send('twice@example.net')
     const first = await sink.next(({ to }) => to[0] === 'twice@example.net')
@@ -31,11 +31,11 @@ describe('a sink', () => {
     assert.notEqual(first, second)
     await assert.rejects(
       sink.next(({ to }) => to[0] === 'twice@example.net', 50),
-      /nothing that matches came in 50 ms/,
+      /no matching delivery within 50 ms/,
     )
   })
 
-  it('refuses a recipient with the reply it was told, as often as it was told', async () => {
+  it('rejects a recipient with the specified reply, the specified number of times', async () => {
     sink.treat('Busy@example.net', { at: 'rcpt', answer: '451 4.2.1 Come back later', times: 2 })
     for (let n = 0; n < 2; n++) {
       await assert.rejects(send('busy@example.net'), { responseCode: 451, code: 'EENVELOPE' })
@@ -47,7 +47,7 @@ describe('a sink', () => {
     )
   })
 
-  it('refuses a message once it has read it', async () => {
+  it('rejects a message after DATA', async () => {
     sink.treat('strict@example.net', { at: 'data', answer: '554 5.7.1 Looks like spam' })
     await assert.rejects(send('strict@example.net'), {
       response: '554 5.7.1 Looks like spam',
@@ -56,12 +56,12 @@ describe('a sink', () => {
     assert.equal(sink.received.filter(({ to }) => to.includes('strict@example.net')).length, 0)
   })
 
-  it('hangs up', async () => {
+  it('closes the connection', async () => {
     sink.treat('moody@example.net', { at: 'data', answer: 'close' })
     await assert.rejects(send('moody@example.net'), /closed/i)
   })
 
-  it('leaves a caller without an answer', async () => {
+  it('does not reply', async () => {
     sink.treat('silent@example.net', { at: 'rcpt', answer: 'hang' })
     await assert.rejects(send('silent@example.net', { timeoutMs: 300 }), { code: 'ETIMEDOUT' })
   })

@@ -8,12 +8,12 @@ import { cleanUp } from '../harness/cleanup.ts'
 import { patienceMs } from '../harness/waiting.ts'
 
 export interface Delivery {
-  /** The envelope's. */
+  /** Envelope sender. */
   from: string
   to: string[]
-  /** As it came over the wire, but for the dots of transparency. */
+  /** The bytes received, without dot-stuffing. */
   raw: Buffer
-  /** Who brought it. */
+  /** The client's address. */
   ip: string
   helo: string
 }
@@ -23,11 +23,11 @@ export interface Refusal {
   answer: string
 }
 
-/** At RCPT, or once the whole message is there. An answer is a reply such as `550 5.1.1 No such user`. */
+/** Applied at RCPT or after the whole message. `answer` is a reply such as `550 5.1.1 No such user`. */
 export interface Treatment {
   at: 'rcpt' | 'data'
   answer: string | 'hang' | 'close'
-  /** For ever, if it does not say. */
+  /** Default: always. */
   times?: number
 }
 
@@ -39,32 +39,33 @@ interface Waiting {
 }
 
 /**
- * An MTA at the far end: takes mail for anybody and keeps every delivery to the byte, or treats a recipient as a test
- * says. A second one can stand where bounces and other reports come back to.
+ * A receiving MTA. It accepts mail for any recipient and stores every delivery unchanged, or treats a recipient as
+ * the test requests. A second sink can receive bounces and other reports.
  */
 export class Sink {
-  /** What was accepted, in order. */
+  /** Accepted deliveries, in order. */
   readonly received: Delivery[] = []
-  /** What was not, in order. */
+  /** Rejected recipients, in order. */
   readonly refused: Refusal[] = []
   readonly #server: SMTPServer
   readonly #treatments = new Map<string, { treatment: Treatment; left: number }>()
-  readonly #notHandedOut: Delivery[] = []
+  readonly #notReturned: Delivery[] = []
   readonly #waiting = new Set<Waiting>()
 
   private constructor() {
     this.#server = new SMTPServer({
       name: 'sink.test',
       disabledCommands: ['AUTH', 'STARTTLS'],
-      // As most do: whoever hands on a mail then leaves it to us to tell of its delivery, unless told otherwise.
+      // Like most MTAs: the relaying MTA then leaves delivery reports to this server, unless configured otherwise.
       hideDSN: false,
       disableReverseLookup: true,
       maxAllowedUnauthenticatedCommands: false,
       closeTimeout: 1,
-      onRcptTo: ({ address }, session, callback) => this.#meet([address], 'rcpt', session, callback),
-      onData: (stream, session, callback) => void this.#take(stream, session, callback),
+      onRcptTo: ({ address }, session, callback) =>
+        this.#applyTreatment([address], 'rcpt', session, callback),
+      onData: (stream, session, callback) => void this.#receive(stream, session, callback),
     })
-    // A peer that goes away in the middle of something is no failure of a test.
+    // Aborted connections are not test failures.
     this.#server.on('error', () => {})
   }
 
@@ -81,34 +82,34 @@ export class Sink {
     return address.port
   }
 
-  /** Once it was treated so as many times as that says, the recipient is accepted as everybody is. */
+  /** After the treatment has been applied `times` times, the recipient is accepted. */
   treat(recipient: string, treatment: Treatment): void {
     this.#treatments.set(keyOf(recipient), { treatment, left: treatment.times ?? Number.POSITIVE_INFINITY })
   }
 
-  /** The first delivery that matches and was not handed out before; waited for if need be. */
+  /** Returns the first matching delivery that has not been returned yet, or waits for one. */
   next(matches: Matches, timeoutMs = patienceMs): Promise<Delivery> {
-    const index = this.#notHandedOut.findIndex(matches)
-    const [there] = index < 0 ? [] : this.#notHandedOut.splice(index, 1)
-    if (there) return Promise.resolve(there)
+    const index = this.#notReturned.findIndex(matches)
+    const [existing] = index < 0 ? [] : this.#notReturned.splice(index, 1)
+    if (existing) return Promise.resolve(existing)
     const { promise, resolve, reject } = Promise.withResolvers<Delivery>()
-    const place = { matches, resolve }
-    const late = `nothing that matches came in ${timeoutMs} ms, of ${this.received.length} deliveries in all`
+    const waiter = { matches, resolve }
+    const late = `no matching delivery within ${timeoutMs} ms among ${this.received.length} deliveries`
     const timer = setTimeout(() => reject(new Error(late)), timeoutMs)
-    this.#waiting.add(place)
+    this.#waiting.add(waiter)
     return promise.finally(() => {
       clearTimeout(timer)
-      this.#waiting.delete(place)
+      this.#waiting.delete(waiter)
     })
   }
 
-  /** Whoever hangs is let go. */
+  /** Also closes connections that wait for a reply. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(resolve))
   }
 
-  /** Calls back unless a recipient is treated otherwise. */
-  #meet(
+  /** Invokes the callback unless a recipient's treatment applies. */
+  #applyTreatment(
     recipients: string[],
     at: Treatment['at'],
     session: SMTPServerSession,
@@ -127,7 +128,7 @@ export class Sink {
     callback()
   }
 
-  async #take(
+  async #receive(
     stream: SMTPServerDataStream,
     session: SMTPServerSession,
     callback: (error?: Error | null, message?: string) => void,
@@ -136,14 +137,14 @@ export class Sink {
     try {
       for await (const chunk of stream) chunks.push(chunk)
     } catch {
-      // Whoever breaks off has delivered nothing; smtp-server has closed their connection.
+      // An aborted message is not a delivery; smtp-server has closed the connection.
       return
     }
     const { mailFrom, rcptTo } = session.envelope
     const to = rcptTo.map(({ address }) => address)
-    this.#meet(to, 'data', session, (error) => {
+    this.#applyTreatment(to, 'data', session, (error) => {
       if (error) return callback(error)
-      this.#keep({
+      this.#store({
         from: mailFrom ? mailFrom.address : '',
         to,
         raw: Buffer.concat(chunks),
@@ -154,12 +155,12 @@ export class Sink {
     })
   }
 
-  #keep(delivery: Delivery): void {
+  #store(delivery: Delivery): void {
     this.received.push(delivery)
-    const taker = [...this.#waiting].find(({ matches }) => matches(delivery))
-    if (taker === undefined) this.#notHandedOut.push(delivery)
-    else taker.resolve(delivery)
-    if (taker) this.#waiting.delete(taker)
+    const waiter = [...this.#waiting].find(({ matches }) => matches(delivery))
+    if (waiter === undefined) this.#notReturned.push(delivery)
+    else waiter.resolve(delivery)
+    if (waiter) this.#waiting.delete(waiter)
   }
 
   #disconnect({ id }: SMTPServerSession): void {
@@ -167,11 +168,11 @@ export class Sink {
   }
 }
 
-/** Recipients of a test differ by more than the case of a letter. */
+/** Case-insensitive, which is sufficient for recipients in tests. */
 const keyOf = (recipient: string): string => recipient.toLowerCase()
 
 function asError(reply: string): SMTPServerError {
   const [, code, text = ''] = /^([45]\d\d) (.+)$/s.exec(reply) ?? []
-  if (code === undefined) throw new Error(`"${reply}" is no reply that refuses something`)
+  if (code === undefined) throw new Error(`"${reply}" is not an error reply`)
   return Object.assign(new Error(text), { responseCode: Number(code) })
 }

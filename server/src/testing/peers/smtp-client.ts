@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-/** Speaks SMTP byte by byte, so that a test can say what no library would. */
+/** An SMTP client that sends arbitrary bytes, including those that no library would send. */
 export class SmtpClient {
   #socket: Socket
   #text = ''
@@ -40,7 +40,7 @@ export class SmtpClient {
     return client
   }
 
-  /** After 220 to STARTTLS. */
+  /** Call after the 220 reply to STARTTLS. */
   async startTls(): Promise<void> {
     this.#socket.removeAllListeners('data')
     const socket = connectTls({ socket: this.#socket, rejectUnauthorized: false })
@@ -57,7 +57,7 @@ export class SmtpClient {
     this.#socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
   }
 
-  /** The next whole reply, or undefined when the connection ends before there is one. */
+  /** The next complete reply, or undefined if the connection closes first. */
   async reply(): Promise<string | undefined> {
     for (;;) {
       const [whole] = /^(?:\d{3}-[^\n]*\n)*\d{3}(?: [^\n]*)?\n/.exec(this.#text) ?? []
@@ -73,13 +73,13 @@ export class SmtpClient {
     }
   }
 
-  /** A command, and the reply to it. */
+  /** Sends a command and returns the reply. */
   async say(line: string): Promise<string | undefined> {
     this.write(`${line}\r\n`)
     return this.reply()
   }
 
-  /** Up to the 354 that asks for the mail. */
+  /** Sends the commands up to DATA and its 354 reply. */
   async begin(recipient: string): Promise<void> {
     for (const line of ['EHLO client.example', 'MAIL FROM:<>', `RCPT TO:<${recipient}>`, 'DATA']) {
       const reply = await this.say(line)

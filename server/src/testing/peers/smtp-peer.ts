@@ -2,27 +2,27 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { cleanUp } from '../harness/cleanup.ts'
 import { resetSocket } from './reset-socket.ts'
 
-/** What a peer answers: a reply, or how it leaves the other side without one. */
+/** The peer's reaction to a command: a reply, or the fault that replaces it. */
 export type Answer = string | 'silence' | 'reset' | 'close'
 
 export interface Script {
   greeting?: Answer
-  /** By verb, in capitals; `.` is the end of the data, `BODY` its first octets. */
+  /** Keyed by verb in upper case. `.` stands for the end of the data, and `BODY` for its first octets. */
   answers?: Record<string, Answer>
-  /** By verb, or `greeting`: what the answer waits for. */
+  /** Promises that delay the reply, keyed by verb or `greeting`. */
   waitsFor?: Record<string, Promise<unknown>>
-  /** Every octet of an answer takes this long. */
+  /** The delay before each octet of a reply. */
   octetMs?: number
   extensions?: string[]
-  /** Takes every end of data that any MTA was ever seen to take (SMTP smuggling), and drops every NUL. */
+  /** Accepts every end-of-data sequence that any known MTA accepts (SMTP smuggling), and drops NULs. */
   isLenient?: boolean
 }
 
 export interface TakenMail {
-  /** The lines of the envelope, parameters and all. */
+  /** The lines of the envelope with their parameters. */
   from: string
   to: string[]
-  /** As it came over the wire, without the end of data; dots are as they were stuffed. */
+  /** The bytes received, without the end of data and with dot-stuffing. */
   raw: Buffer
 }
 
@@ -38,7 +38,7 @@ const replies: Record<string, string> = {
 const strictEnd = /(?:^|\r\n)\.\r\n/
 const lenientEnd = /(?:^|\r\n|\n|\r)\.(?:\r\n|\n|\r)/
 
-/** An SMTP server that behaves as a test tells it, at any time, and keeps what it was told and given. */
+/** A scriptable SMTP server that records commands and messages. The script can change at any time. */
 export class SmtpPeer {
   script: Script = {}
   sessions = 0
@@ -64,7 +64,7 @@ export class SmtpPeer {
     return this.#sockets.size
   }
 
-  /** On the same port as before. */
+  /** Listens on the same port as before. */
   async listen(): Promise<void> {
     this.#server = createServer((socket) => this.#greet(socket))
     await new Promise<void>((resolve) => this.#server?.listen(this.#port, '127.0.0.1', resolve))
@@ -72,7 +72,7 @@ export class SmtpPeer {
     if (typeof address === 'object' && address) this.#port = address.port
   }
 
-  /** Nobody listens any more, and whoever was connected is cut off. */
+  /** Stops listening and closes all connections. */
   async stop(): Promise<void> {
     const closed = new Promise((resolve) => this.#server?.close(resolve) ?? resolve(undefined))
     for (const socket of this.#sockets) resetSocket(socket)
@@ -173,7 +173,7 @@ class Session {
     this.#isInData = false
     const mail = { from: this.#from, to: this.#to, raw }
     const reply = answers?.['.'] ?? `250 2.0.0 Ok: queued as Q${this.#peer.mails.length}`
-    // Taken and then not answered, as a peer that dies at the worst moment.
+    // The message counts as accepted even if the reply is lost.
     if (!/^[45]/.test(reply)) this.#peer.mails.push(mail)
     ;[this.#from, this.#to] = ['', []]
     await this.answer('.', reply)

@@ -11,33 +11,33 @@ import { eventually } from '../harness/waiting.ts'
 import { sesConfigurationSet } from './ses-outbound.ts'
 
 /**
- * Amazon SNS as a subscriber sees it: messages that are really signed, the certificate they are signed with, the call
- * that confirms a subscription, and a publisher that comes again until it is told 200.
+ * Amazon SNS from a subscriber's point of view: signed messages, the signing certificate, the URL that confirms a
+ * subscription, and a publisher that retries until it receives a 200.
  */
 export interface SnsPeer {
   url: string
   topicArn: string
-  /** What a configuration needs to send by SES and to hear from this peer. */
+  /** The settings for sending with SES and receiving events from this peer. */
   settings: Record<string, string>
-  /** The query of every call that confirms a subscription. */
+  /** The query of every request that confirms a subscription. */
   confirmed: URLSearchParams[]
-  /** The path of every certificate that was asked for. */
+  /** The path of every requested certificate. */
   fetched: string[]
-  /** The next requests get this status in place of an answer. */
+  /** The next requests get a response with this status. */
   failNext(status: number, times?: number): void
-  /** A genuine message, with what a test wants changed before it is signed. */
+  /** A genuine message, with changes applied before signing. */
   notification(message: string, changes?: Record<string, string | undefined>): SnsFields
   confirmation(
     type: 'SubscriptionConfirmation' | 'UnsubscribeConfirmation',
     changes?: Partial<SnsFields>,
   ): SnsFields
-  /** Signed anew, after changes. */
+  /** Signs a changed message again. */
   signed(fields: SnsFields, signer?: SnsSigner): SnsFields
-  /** A certificate at a path of its own. Valid for a year, unless told otherwise. */
+  /** Serves a new certificate at its own path. Valid for a year by default. */
   addSigner(subject?: { days?: number; bits?: number }): Promise<SnsSigner>
-  /** The one that messages are signed with. */
+  /** The certificate for signing messages. */
   certificateOf(): Buffer | undefined
-  /** Serves something else at a path. */
+  /** Serves other content at a path. */
   serve(path: string, status: number, body: string | Buffer, headers?: Record<string, string>): void
   close(): Promise<void>
 }
@@ -56,14 +56,14 @@ const signedFields = {
   confirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
 }
 
-/** For a test file, at whose end it is closed. */
+/** Closed after the file's tests. */
 export async function startSnsPeer(): Promise<SnsPeer> {
   const peer = await openSnsPeer()
   cleanUp(() => peer.close())
   return peer
 }
 
-/** For whoever closes it. */
+/** The caller must close it. */
 export async function openSnsPeer(): Promise<SnsPeer> {
   const peer = new Peer()
   const server = createServer((request, response) => {
@@ -139,7 +139,7 @@ class Peer implements SnsPeer {
       const openssl = (...args: string[]) => promisify(execFile)('openssl', args)
       const subject = ['-newkey', `rsa:${bits}`, '-nodes', '-subj', '/CN=sns.amazonaws.com']
       await openssl('req', '-new', ...subject, '-keyout', key, '-out', request)
-      // In two steps, because `req` makes none that is over already.
+      // In two steps, because `req` cannot create an expired certificate.
       await openssl(
         ...['x509', '-req', '-in', request, '-signkey', key, '-days', String(days), '-out', certificate],
       )
@@ -173,7 +173,7 @@ class Peer implements SnsPeer {
   }
 
   signed(fields: SnsFields, signer = this.#signer): SnsFields {
-    if (!signer) throw new Error('nobody signs yet')
+    if (!signer) throw new Error('no signing certificate')
     const names = fields.Type === 'Notification' ? signedFields.notification : signedFields.confirmation
     const text = names
       .filter((name) => fields[name] !== undefined)
@@ -200,12 +200,12 @@ export const postSns = (
     body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
   })
 
-/** Posts a message until the answer is 200, as SNS does after failures of the server. */
+/** Posts a message until the response is 200, as SNS does after server errors. */
 export async function publishSns(apiUrl: string, fields: SnsFields): Promise<void> {
   const isTaken = () =>
     postSns(apiUrl, fields).then(
       ({ status }) => status === 200,
       () => false,
     )
-  await eventually('a message of SNS is taken', isTaken, { everyMs: 50 })
+  await eventually('the API accepts an SNS message', isTaken, { everyMs: 50 })
 }

@@ -8,7 +8,7 @@ import { steadyPort } from './steady-port.ts'
 
 const module = new URL('./steady-port.ts', import.meta.url).href
 
-/** Replaces `randomInt`, so that the first choices are known. */
+/** Replaces `randomInt`, so that the first choices are predictable. */
 const choosing = (ports: number[]): string => `
   import crypto from 'node:crypto'
   import { syncBuiltinESMExports } from 'node:module'
@@ -26,7 +26,7 @@ const chosenElsewhere = async (ports: number[]): Promise<number> => {
   return Number(stdout)
 }
 
-test('a port is given to one process at a time, although nothing listens there', async () => {
+test('reserves a port for one process, even if nothing listens there', async () => {
   const port = await steadyPort()
   const free = await chosenElsewhere([])
   assert.equal(await chosenElsewhere([port, free]), free)
@@ -34,7 +34,7 @@ test('a port is given to one process at a time, although nothing listens there',
   assert.equal(await chosenElsewhere([free]), free)
 })
 
-test('a port with a listener is not given', async () => {
+test('does not return a port with a listener', async () => {
   const free = await chosenElsewhere([])
   const server = createServer().listen(free, '127.0.0.1')
   await once(server, 'listening')

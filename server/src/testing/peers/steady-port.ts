@@ -3,11 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 
 /**
- * A loopback port for a program that cannot choose one itself, or that is stopped and started again at the same port.
- *
- * The port is below those that the system gives to outgoing connections. No other caller of this function gets it while this
- * process runs, even if nothing listens there yet: each port has an abstract Unix socket, which one process at a time can
- * listen on and which the kernel closes with the process.
+ * Returns a loopback port for a program that cannot choose a free port itself, or that restarts on the same port. The
+ * port is below the system's range for outgoing connections. No other caller of this function gets it while this
+ * process runs, even if nothing listens there yet: each port has an abstract Unix socket that only one process can
+ * listen on, and the kernel closes the socket when that process exits.
  */
 export async function steadyPort(): Promise<number> {
   const [end = 32_768] = (await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => ''))

@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net'
 import { cleanUp } from '../harness/cleanup.ts'
 import { eventually } from '../harness/waiting.ts'
 
-/** A collector of OpenTelemetry, as far as it takes traces by OTLP over HTTP, in JSON. */
+/** An OpenTelemetry collector for traces sent with OTLP over HTTP as JSON. */
 export interface Collector {
   url: string
-  /** As they came. */
+  /** The request bodies as received. */
   bodies: string[]
-  /** Everything that came so far. */
+  /** All spans received so far. */
   spans(): CollectedSpan[]
-  /** Resolves with the spans once they are so. */
+  /** Resolves with the spans when they meet the condition. */
   until(isSo: (spans: CollectedSpan[]) => boolean, what: string): Promise<CollectedSpan[]>
 }
 
@@ -27,7 +27,7 @@ export interface CollectedSpan {
   links: { traceId: string; spanId: string; attributes: Record<string, string | number> }[]
 }
 
-/** The part of opentelemetry/proto/trace/v1/trace.proto that is looked at, as JSON has it. */
+/** The fields of opentelemetry/proto/trace/v1/trace.proto that tests use, in JSON. */
 interface Attribute {
   key: string
   value: { stringValue?: string; intValue?: string | number; doubleValue?: number }

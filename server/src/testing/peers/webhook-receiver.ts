@@ -5,26 +5,26 @@ import { cleanUp } from '../harness/cleanup.ts'
 import { eventually } from '../harness/waiting.ts'
 import { makeCertificate } from './certificate.ts'
 
-/** What a customer runs to hear of events: a real HTTPS server, whose answers a test changes while it runs. */
+/** A customer's webhook receiver: a real HTTPS server with responses that a test can change at any time. */
 export interface Receiver {
-  /** With a path of its own for each endpoint that a test makes: `${url}/orders`. */
+  /** Tests add a path per endpoint: `${url}/orders`. */
   url: string
   port: number
-  /** For whoever is to trust it. */
+  /** The CA certificate that clients must trust. */
   ca: string
-  /** With which a `postern` lets endpoints be here. */
+  /** Settings that allow endpoints at this receiver. */
   settings: Record<string, string>
-  /** Everything that arrived whole, whatever it was answered. */
+  /** Every complete request, regardless of the response. */
   got: Received[]
-  /** From now on; the last word is for all paths that no other is for. */
+  /** Sets the response for a path, or the default for all other paths. */
   answer(reply: Reply, path?: string): void
-  /** Resolves once so many have arrived, at a path if one is named. */
+  /** Resolves when `count` requests have arrived, optionally at one path. */
   until(count: number, path?: string): Promise<Received[]>
-  /** How many requests at this path wait for their answer at this moment. */
+  /** The number of requests at this path that are waiting for a response. */
   pending(path: string): number
-  /** Closes every connection. Requests that wait for an answer fail. */
+  /** Closes every connection. Requests that are waiting for a response fail. */
   disconnect(): void
-  /** Nobody listens any more, and whoever is connected is cut off; and back again, at the same port. */
+  /** Stops listening and closes all connections. `up` listens again on the same port. */
   down(): Promise<void>
   up(): Promise<void>
 }
@@ -36,16 +36,16 @@ export interface Received {
 }
 
 export type Reply =
-  /** With `after`, the answer is sent once that promise is fulfilled. */
+  /** With `after`, the response is sent when that promise resolves. */
   | { status: number; headers?: Record<string, string>; body?: string | Buffer; after?: Promise<unknown> }
-  /** The connection is ended without a word; no answer ever comes; the answer begins and never ends. */
+  /** `reset` closes the connection, `hang` never responds, and `endless` starts a response that never ends. */
   | 'reset'
   | 'hang'
   | 'endless'
-  /** Decided anew for each request. */
+  /** Called for each request. */
   | ((received: Received) => Reply)
 
-/** For a test file, at whose end it is closed. */
+/** Closed after the file's tests. */
 export async function startReceiver(): Promise<Receiver> {
   const certificate = makeCertificate()
   const replies = new Map<string, Reply>()

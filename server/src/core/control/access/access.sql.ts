@@ -3,7 +3,7 @@ import type { JWK } from 'jose'
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** The columns that authenticate a request. Every request runs one such query. */
+/** The columns needed to authenticate a request. Every request runs one of these queries. */
 const columns = ['users.id', 'users.email', 'users.name', 'users.role', 'users.is_active'] as const
 
 export interface TokenSubject {
@@ -13,8 +13,8 @@ export interface TokenSubject {
 }
 
 /**
- * The user of one of our own tokens, if its generation is current and its session is active. A token without a session
- * was issued on the server's command line, which counts as a second factor.
+ * The user whom a Postern token identifies, if the token's generation is current and its session is active. A token without
+ * a session was issued on the server's command line, which counts as a second factor.
  */
 export function findTokenUser(tx: ReadTx, { userId, sessionId, generation }: TokenSubject) {
   const query = tx
@@ -33,8 +33,8 @@ export function findTokenUser(tx: ReadTx, { userId, sessionId, generation }: Tok
 }
 
 /**
- * The user linked to the (iss, sub) of an external issuer. Its tokens carry no generation, so a token is refused by
- * `iat` if it was issued before, or in the same second as, the last time all sessions of the user were ended.
+ * The user linked to an external issuer's (iss, sub). The issuer's tokens carry no generation, so a token is rejected if its
+ * `iat` is no later than the second in which all of the user's sessions were last revoked.
  */
 export function findExternalUser(tx: ReadTx, issuer: string, subject: string, issuedAt: Date) {
   return (
@@ -57,7 +57,7 @@ export async function listSealedSigningKeys(tx: ReadTx): Promise<{ id: number; p
   return tx.selectFrom('control.signing_keys').select(['id', 'private_key']).orderBy('id').execute()
 }
 
-/** Public keys that sign access tokens, or signed them within the grace period. */
+/** The public keys for verifying access tokens, including keys that expired within the grace period. */
 export async function listSigningKeys(tx: ReadTx, graceSeconds: number): Promise<JWK[]> {
   const rows = await tx
     .selectFrom('control.signing_keys')
@@ -75,7 +75,7 @@ export async function listSigningKeys(tx: ReadTx, graceSeconds: number): Promise
   }))
 }
 
-/** A user for the signin plane: by id from a session, or by email on the command line. */
+/** Looks up a user for signing in: by the id in a session, or by the email specified on the command line. */
 export function findSignInUser(tx: ReadTx, by: { id: number } | { email: string }) {
   return tx
     .selectFrom('control.users')
@@ -103,7 +103,7 @@ export async function deleteSession(tx: Tx, userId: number, sessionId: number): 
   return numDeletedRows > 0n
 }
 
-/** In the form that Better Auth stores. */
+/** Inserts the same row that Better Auth would insert. */
 export async function insertPassword(tx: Tx, userId: number, hash: string): Promise<void> {
   await tx
     .insertInto('control.accounts')
@@ -111,7 +111,7 @@ export async function insertPassword(tx: Tx, userId: number, hash: string): Prom
     .execute()
 }
 
-/** Undefined when the address is taken. */
+/** Undefined if the address already has an account. */
 export function insertAdministrator(tx: Tx, email: string, name: string) {
   return tx
     .insertInto('control.users')
@@ -121,7 +121,7 @@ export function insertAdministrator(tx: Tx, email: string, name: string) {
     .executeTakeFirst()
 }
 
-/** Invalidates every token issued before. */
+/** Invalidates every token issued so far. */
 export async function makeAdministrator(tx: Tx, userId: number): Promise<void> {
   await tx
     .updateTable('control.users')
@@ -137,7 +137,7 @@ export async function makeAdministrator(tx: Tx, userId: number): Promise<void> {
     .execute()
 }
 
-/** Sessions opened before the second factor was set up. */
+/** Deletes sessions that were created before the second factor was set up. */
 export async function deletePasswordOnlySessions(tx: Tx, userId: number): Promise<void> {
   await tx
     .deleteFrom('control.sessions')
@@ -146,7 +146,7 @@ export async function deletePasswordOnlySessions(tx: Tx, userId: number): Promis
     .execute()
 }
 
-/** Sign-ins that await their second factor. Called when their password is no longer valid. */
+/** Deletes the user's sign-ins that await a second factor. Called when the password is no longer valid. */
 export async function deleteChallenges(tx: Tx, userId: number): Promise<void> {
   await tx
     .deleteFrom('control.verifications')
@@ -155,7 +155,7 @@ export async function deleteChallenges(tx: Tx, userId: number): Promise<void> {
     .execute()
 }
 
-/** The user whose sign-in awaits its second factor. */
+/** The user whose sign-in awaits a second factor. */
 export async function findChallengedUserId(tx: ReadTx, identifier: string): Promise<number | undefined> {
   const row = await tx
     .selectFrom('control.verifications')
@@ -181,7 +181,7 @@ export async function deleteCredentials(tx: Tx, userId: number): Promise<void> {
   await tx.updateTable('control.users').set({ two_factor_enabled: false }).where('id', '=', userId).execute()
 }
 
-/** Confirms the TOTP secret that the command line printed, and ends the session that created it. */
+/** Confirms the TOTP secret that was printed on the command line, and revokes the session that created it. */
 export async function confirmTotp(tx: Tx, userId: number): Promise<void> {
   await tx.updateTable('control.two_factors').set({ verified: true }).where('user_id', '=', userId).execute()
   await tx.updateTable('control.users').set({ two_factor_enabled: true }).where('id', '=', userId).execute()
@@ -234,7 +234,7 @@ export async function useTotpCode(tx: Tx, userId: number, code: string): Promise
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** The database function runs as its owner, because no plane's role can read all of these tables. */
+/** The database function runs as its owner, because no plane's role can access all of these tables. */
 export async function deleteEnded(tx: Tx, atMost: number): Promise<number> {
   const { rows } = await sql<{
     deleted: number

@@ -10,17 +10,17 @@ const database = await testDatabase()
 const api = await startApi(database)
 const { auth, db } = api.context
 
-test('a reset that is cut short leaves nobody with the old credentials, whatever the user was made', async () => {
+test('an interrupted reset never leaves an administrator with the old credentials', async () => {
   const admin = await api.makeAdmin()
-  // After the audit row, before the user is made an administrator.
+  // Fails after the audit row is written and before the admin role is granted.
   let transactions = 0
   const cut: Db = {
     ...db.admin,
     transaction: (work) =>
-      ++transactions === 1 ? db.admin.transaction(work) : Promise.reject(new Error('the power went out')),
+      ++transactions === 1 ? db.admin.transaction(work) : Promise.reject(new Error('power failure')),
   }
   const deps = { auth, adminDb: cut, identityDb: db.identity }
-  await assert.rejects(resetAdministrator(deps, admin.email), /the power went out/)
+  await assert.rejects(resetAdministrator(deps, admin.email), /power failure/)
   const { email, password } = admin
   const answer = await new CookieJar(api.url).post('/v1/auth/sign-in', { email, password })
   assert.equal(answer.status, 401)
@@ -30,15 +30,15 @@ test('a reset that is cut short leaves nobody with the old credentials, whatever
   assert.equal((await browser.post('/v1/auth/sign-in', { email, password: again.password })).status, 200)
 })
 
-test('a reset makes its user an active administrator and ends every token of before', async () => {
+test('a reset makes the user an active administrator and invalidates every earlier token', async () => {
   const admin = await api.makeAdmin()
   const before = await api.tokenOf(admin.email)
   await database.query(`update control.users set role = 'user', is_active = false where id = $1`, [
     admin.userId,
   ])
   await resetAdministrator({ auth, adminDb: db.admin, identityDb: db.identity }, admin.email)
-  const knock = (token: string) =>
+  const authenticate = (token: string) =>
     fetch(`${api.url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
-  assert.equal((await knock(before)).status, 401)
-  assert.equal((await knock(await api.tokenOf(admin.email))).status, 404)
+  assert.equal((await authenticate(before)).status, 401)
+  assert.equal((await authenticate(await api.tokenOf(admin.email))).status, 404)
 })

@@ -1,7 +1,7 @@
 /**
- * Administrators created and reset on the server's command line. Password and second factor are set in one run, so that
- * signing in with a password alone is never possible. A run that is interrupted leaves an administrator whose credentials
- * were never printed; `reset` issues new ones.
+ * Administrators created and reset on the server's command line. Password and second factor are set in one run, so
+ * signing in with only a password is never possible. An interrupted run leaves an administrator whose credentials were
+ * never printed; `reset` issues new ones.
  */
 import { randomInt, randomUUIDv7 } from 'node:crypto'
 import { userInfo } from 'node:os'
@@ -10,6 +10,7 @@ import { UsageError } from '../../../platform/errors.ts'
 import { plainReason } from '../../shared/text.ts'
 import { recordUserActivity, system } from '../activity/activity.ts'
 import { recordAudit, shell } from '../audit/record.ts'
+import type { ShellOperation } from '../audit/shell-operations.ts'
 import {
   confirmTotp,
   deleteCredentials,
@@ -32,7 +33,7 @@ export interface AdministratorDeps {
   auth: BetterAuth
   adminDb: Db
   identityDb: Db
-  /** The `--reason` option, for the audit. */
+  /** The `--reason` option, for the audit log. */
   reason?: string | undefined
 }
 
@@ -44,7 +45,7 @@ export async function createAdministrator(
   return issueCredentials(deps, await grantAdministrator(deps, email, name), email)
 }
 
-/** Without credentials: the user cannot sign in yet. */
+/** Creates the user without credentials. The user cannot sign in yet. */
 export async function grantAdministrator(
   deps: Pick<AdministratorDeps, 'adminDb' | 'reason'>,
   email: string,
@@ -63,14 +64,14 @@ export async function grantAdministrator(
   return user.id
 }
 
-/** Sets a new password and second factor, ends all sessions and tokens, activates the user and grants the admin role. */
+/** Sets a new password and second factor, revokes all sessions and tokens, activates the user and grants the admin role. */
 export async function resetAdministrator(
   deps: AdministratorDeps,
   email: string,
 ): Promise<AdministratorCredentials> {
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
-  // In this order: an interrupted run is in the audit, and the old credentials never sign in with the admin role.
+  // The order matters: an interrupted run is recorded in the audit log, and the old credentials never gain the admin role.
   await deps.adminDb.transaction((tx) =>
     record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active }),
   )
@@ -87,7 +88,10 @@ export async function resetAdministrator(
   return issueCredentials(deps, user.id, email)
 }
 
-/** Returns the token of a password reset link. Role and second factor stay; sessions end when the link is used. */
+/**
+ * Returns the token of a password reset link. Role and second factor do not change; sessions are revoked when the link is
+ * used.
+ */
 export async function issuePasswordReset(
   deps: Pick<AdministratorDeps, 'adminDb' | 'identityDb' | 'reason'>,
   email: string,
@@ -95,12 +99,12 @@ export async function issuePasswordReset(
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
   if (!user.is_active) throw new UsageError(`${email} is disabled. Enable the user first.`)
-  // In this order: every link that exists is in the audit, even if the run is interrupted.
+  // The order matters: every link that exists is recorded in the audit log, even if the run is interrupted.
   await deps.adminDb.transaction((tx) => record(tx, deps, 'users.reset-password', user, null, null))
   return deps.identityDb.transaction((tx) => issueReset(tx, user.id))
 }
 
-/** Links a subject of an external issuer to this user. */
+/** Links an external issuer's subject to this user. */
 export async function linkAdministrator(
   deps: AdministratorDeps,
   email: string,
@@ -109,7 +113,7 @@ export async function linkAdministrator(
 ): Promise<void> {
   const { outcome } = await deps.adminDb.transaction(async (tx) => {
     const linked = await linkLogin(tx, email, issuer, subject)
-    // Without the subject: it is often an email address, and audit rows cannot be erased.
+    // The subject is omitted, because it is often an email address and audit rows cannot be erased.
     if (linked.user) await record(tx, deps, 'users.link', linked.user, null, { issuer })
     return linked
   })
@@ -118,11 +122,11 @@ export async function linkAdministrator(
     throw new UsageError(`The subject ${subject} of ${issuer} is already linked to another user.`)
 }
 
-/** Writes to the audit chain without a project, with the command line as actor. */
+/** Writes to the audit chain for global objects, with the command line as the actor. */
 function record(
   tx: Tx,
   { reason = '' }: Pick<AdministratorDeps, 'reason'>,
-  operation: string,
+  operation: ShellOperation,
   { id, email, name }: { id: number; email: string; name: string },
   before: object | null,
   after: object | null = { role: 'admin', is_active: true },
@@ -140,7 +144,7 @@ function record(
   })
 }
 
-/** Records in the audit that the command line issued an access token. */
+/** Records in the audit log that the command line issued an access token. */
 export async function recordShellToken(
   db: Db,
   user: { id: number; email: string; name: string },
@@ -161,7 +165,7 @@ async function issueCredentials(
     providerId: 'credential',
     password: await context.password.hash(password),
   })
-  // The same steps that a person takes, in this process: sign in, then set up the second factor.
+  // Performs, in this process, the steps that a person would take: sign in, then set up the second factor.
   const { headers } = await auth.api.signInEmail({ body: { email, password }, returnHeaders: true })
   const cookie = headers
     .getSetCookie()
@@ -173,7 +177,7 @@ async function issueCredentials(
   return { userId, password, totpUri: totp.totpURI, backupCodes: totp.backupCodes }
 }
 
-// Without l, I, O, 0 and 1, which are hard to tell apart on a terminal. 20 of 57 characters are 116 bits.
+// Without l, I, O, 0 and 1, which are hard to tell apart on a terminal. 20 characters from an alphabet of 57 have 116 bits.
 const alphabet = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 
 const newPassword = (): string =>

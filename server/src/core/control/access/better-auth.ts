@@ -2,7 +2,7 @@
  * Better Auth, configured for Postern: passwords, TOTP, sessions and the keys that sign access tokens.
  *
  * Its router is not mounted. The signin plane calls the few endpoints that Postern offers by name (sign-in.ts), so a new
- * release does not add endpoints to the network. Its queries run as postern_identity, which cannot change a user's role.
+ * release does not expose new endpoints. Its queries run as postern_identity, which cannot change a user's role.
  */
 import { APIError, betterAuth, type GenericEndpointContext } from 'better-auth'
 import { jwt, signJWT } from 'better-auth/plugins/jwt'
@@ -25,7 +25,7 @@ export type BetterAuth = ReturnType<typeof createBetterAuth>
 
 /** The signin plane sets this header from the connection. The caller's own header is never used. */
 export const clientAddressHeader = 'x-postern-client-address'
-/** Also set by the signin plane, where credentials change: the request id and the signed-in user. */
+/** Also set by the signin plane, for operations that change credentials: the request id and the signed-in user. */
 export const requestIdHeader = 'x-postern-request-id'
 export const userIdHeader = 'x-postern-user-id'
 
@@ -52,11 +52,11 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
     trustedOrigins: [publicUrl.origin],
     telemetry: { enabled: false },
     logger: {
-      // Further arguments are whole requests and rows. Only an error is useful and safe to log.
+      // The other arguments contain whole requests and rows. Only an error is useful and safe to log.
       log: (level, message, ...args) =>
         log[level]({ err: args.find((arg) => arg instanceof Error) }, `sign-in: ${message}`),
     },
-    // Other errors are rethrown instead of logged and hidden, so that sign-in.ts can tell an outage from a bug.
+    // Other errors are rethrown instead of logged and hidden, so sign-in.ts can tell an outage from a bug.
     onAPIError: {
       onError: (error) => {
         if (!(error instanceof APIError)) throw error
@@ -130,7 +130,7 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
       maxPasswordLength: 128,
     },
     databaseHooks: {
-      // Better Auth writes outside our transactions, so the user's activity row is written first. If that fails, nothing
+      // Better Auth writes outside this transaction, so the user's activity row is written first. If that fails, nothing
       // changes.
       account: {
         update: {
@@ -206,7 +206,8 @@ async function recordCredentials(
   const requestId = headers?.get(requestIdHeader)
   if (!Number.isSafeInteger(userId) || !requestId) throw new Error(`${operation} without a user`)
   await db.transaction(async (tx) => {
-    // A password reset may have ended the session while the passwords were hashed. The reset's password then stays.
+    // A password reset may have revoked the session while the passwords were being hashed. In that case, the password set by
+    // the reset is kept.
     if (!(await lockSession(tx, Number(context.session?.session.id)))) throw new APIError('UNAUTHORIZED')
     await recordUserActivity(tx, userId, {
       actor: {
@@ -221,8 +222,8 @@ async function recordCredentials(
 }
 
 /**
- * When the second factor of a new session was verified. The path that creates the session decides, never data copied into
- * it. A password change replaces its session and keeps the time.
+ * When the second factor of a new session was verified. Determined by the path that creates the session, never by data
+ * copied into the session. A password change replaces its session and preserves the time.
  */
 function secondFactorAt(context: GenericEndpointContext | null): Date | null {
   if (context?.path === totpPath || context?.path === backupCodePath) return new Date()
@@ -243,7 +244,7 @@ export interface AccessToken {
   expiresAt: Date
 }
 
-/** Signs with the newest valid key, and creates a key if there is none. */
+/** Signs with the newest valid key. Creates a key if there is none. */
 export async function signAccessToken(auth: BetterAuth, claims: AccessTokenClaims): Promise<AccessToken> {
   const iat = Math.floor(Date.now() / 1000)
   const exp = iat + accessTokenLifetimeSeconds

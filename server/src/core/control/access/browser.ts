@@ -1,4 +1,4 @@
-/** The part of a request that signing in uses. */
+/** The parts of a request that sign-in uses. */
 export interface Browser {
   requestId: string
   cookie: string | undefined

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { PosternError } from '../../../platform/errors.ts'
 import { HashingSlots } from './hashing-slots.ts'
 
-/** Work that ends when the test says so. */
+/** Work that finishes when the test tells it to. */
 function startWork(slots: HashingSlots) {
   const running: { address: string; end: () => void }[] = []
   const started: string[] = []
@@ -20,7 +20,7 @@ const isRefused = (error: unknown): boolean =>
   error instanceof PosternError && error.code === 'rate_limited' && error.retryAfterSeconds === 1
 
 describe('slots for hashing', () => {
-  test('let two run at once, and the others in their order', async () => {
+  test('run two hashes at a time, and the others in order of arrival', async () => {
     const { running, started, start } = startWork(new HashingSlots())
     const all = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'].map(start)
     await settled()
@@ -36,14 +36,14 @@ describe('slots for hashing', () => {
     assert.equal(started.length, 4)
   })
 
-  test('cannot be filled by one network, whose further requests are refused', async () => {
+  test('reject further requests from a network that has filled its queue', async () => {
     const { running, started, start } = startWork(new HashingSlots())
-    // Addresses of one IPv6 network.
+    // Addresses in one IPv6 network.
     const flood = Array.from({ length: 100 }, (_, n) => start(`2001:db8::${n + 1}`))
     const outcomes = Promise.allSettled(flood)
     const other = start('198.51.100.7')
     await settled()
-    assert.equal(started.length, 2, 'one of the network, and the other one at once')
+    assert.equal(started.length, 2, 'one of the network, and the other one immediately')
     assert.ok(started.includes('198.51.100.7'))
     while (running.length > 0) {
       running.shift()?.end()
@@ -55,7 +55,7 @@ describe('slots for hashing', () => {
     for (const outcome of refused) assert.ok(isRefused((outcome as PromiseRejectedResult).reason))
   })
 
-  test('have a queue with an end: many networks at once are refused beyond it', async () => {
+  test('reject requests from many networks when the total queue is full', async () => {
     const { running, start } = startWork(new HashingSlots({ atOnce: 2, waitingAtMost: 3 }))
     const outcomes = Promise.allSettled(Array.from({ length: 8 }, (_, n) => start(`192.0.2.${n + 1}`)))
     await settled()

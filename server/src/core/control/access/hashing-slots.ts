@@ -1,9 +1,10 @@
 /**
- * A semaphore for password hashing in this process. One hash (scrypt) takes 32 MiB and about 0.1 s of a thread that DNS
- * lookups and file access use as well, and unauthenticated requests cause it.
+ * A semaphore for password hashing in this process. One hash (scrypt) takes 32 MiB and about 0.1 s on a thread that is also
+ * used for DNS lookups and file access, and unauthenticated requests can trigger it.
  *
- * Two hashes run at once, half of Node.js's four threads, and 60 wait: about three seconds. Each network has one slot, so
- * that no network takes them all, and a queue of 16. Further requests get `rate_limited` with Retry-After.
+ * At most two hashes run at a time (on half of Node.js's four threads), and up to 60 more wait, for about three seconds.
+ * Each network can use one slot, so that no network occupies both, and can have 16 requests waiting. Further requests get
+ * `rate_limited` with Retry-After.
  */
 import { networkOf } from '../../../platform/http/rate-limit.ts'
 import { KeyedSemaphore } from '../../../platform/scheduling/keyed-semaphore.ts'

@@ -1,26 +1,28 @@
 /**
- * A cache of an issuer's public keys, for our own table and for the JWKS address of an external issuer. (jose's remote key
- * set requests the keys again for every unknown key id while the issuer is down, so a flood of invented key ids would
- * reach the issuer.)
+ * A cache of an issuer's public keys: from the signing key table, or from an external issuer's JWKS URL. (jose's remote key
+ * set requests the keys again for every unknown key id while the issuer is down, so a flood of invented key ids would reach
+ * the issuer.)
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWK, type JWTVerifyGetKey } from 'jose'
 import { PosternError } from '../../../platform/errors.ts'
 
-/** The token is not at fault. `cause` holds the error. */
+/** The keys could not be loaded. This is not the caller's fault. `cause` is the original error. */
 export class KeysNotLoaded extends Error {}
 
 // Keys are reloaded after this time, …
 const freshMs = 60_000
 // … and earlier for an unknown key id, but never more often than this, whether loading succeeds or not.
-// The cooldown for our own table is shorter: it is in the database, and a new key signs immediately.
+// The cooldown for the signing key table is shorter: it is in the database, and a new key signs immediately.
 const ownCooldownMs = 1_000
 const externalCooldownMs = 5_000
-// If loading fails, the old keys stay valid for as long as a token that they signed.
+// If loading fails, the old keys remain valid for one token lifetime.
 const staleMs = 600_000
 
-/** The clock by which keys age, and the timeout for fetching an external key set. Tests pass their own. */
+/**
+ * The clock that measures the age of keys, and the timeout for fetching an external key set. Tests pass their own values.
+ */
 export interface KeyTiming {
-  /** From a monotonic clock. */
+  /** The time of a monotonic clock. */
   nowMs: () => number
   fetchTimeoutMs: number
 }
@@ -87,7 +89,7 @@ async function fetchKeys(url: URL, timeoutMs: number): Promise<JWTVerifyGetKey> 
     })
     if (!response.ok) throw new Error(`status ${response.status}`)
     const set = (await response.json()) as JSONWebKeySet
-    // jose validates the format. With an empty set, no user of the issuer could sign in.
+    // jose validates the format. With an empty set, none of the issuer's users could sign in.
     const keys = createLocalJWKSet(set)
     if (set.keys.length === 0) throw new Error('the key set is empty')
     return keys

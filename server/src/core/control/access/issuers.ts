@@ -1,6 +1,6 @@
 /**
- * The trusted token issuers and the source of their keys. Keys come from our own table or from an address that the operator
- * configured, never from the token.
+ * The trusted token issuers and the source of their keys: the signing key table, or an address that the operator
+ * configured. A token never determines the source of its key.
  */
 import type { JWTVerifyGetKey } from 'jose'
 import type { Db } from '../../../platform/db/db.ts'
@@ -11,7 +11,7 @@ export interface Issuer {
   issuer: string
   audience: string
   keys: JWTVerifyGetKey
-  /** The required `typ` header. Undefined: optional. */
+  /** The required `typ` header. If undefined, `typ` is optional. */
   tokenType: string | undefined
   requiresNotBefore: boolean
   maxLifetimeSeconds: number
@@ -21,10 +21,10 @@ export interface Issuer {
 export const accessTokenType = 'at+jwt'
 export const accessTokenLifetimeSeconds = 600
 
-/** An external issuer sets the lifetime of its tokens, up to a day: single tokens cannot be revoked. */
+/** An external issuer sets the lifetime of its tokens, up to a day, because individual tokens cannot be revoked. */
 const externalTokenLifetimeSeconds = 86_400
 
-/** How long a signing key still verifies tokens after it has stopped signing. */
+/** How long a signing key verifies tokens after it has stopped signing. */
 export const signingKeyGraceSeconds = 3600
 
 export function ownIssuer(publicUrl: URL, db: Db, timing: KeyTiming = keyTiming): Issuer {

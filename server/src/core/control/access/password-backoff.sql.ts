@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** After this time without a failure the count starts at zero. */
+/** After this time without a failure, the count restarts at zero. */
 const keptHours = 24
 
 /**
- * Counts the attempt as failed before it is made, so that concurrent attempts are counted as well. Returns false, and
- * counts nothing, if the account is delayed.
+ * Counts the attempt as failed before it is made, so concurrent attempts are counted as well. Returns false, and counts
+ * nothing, if the account is delayed.
  */
 export async function countAttempt(tx: Tx, digest: Buffer, email: string): Promise<boolean> {
   const { rows } = await sql`
@@ -37,7 +37,7 @@ export async function deleteFailuresOfUser(tx: Tx, userId: number): Promise<void
   await tx.deleteFrom('control.sign_in_failures').where('user_id', '=', userId).execute()
 }
 
-/** The attempt did not fail because of a wrong password. */
+/** Reverts the count if the attempt did not fail because of a wrong password. */
 export async function uncountAttempt(tx: Tx, digest: Buffer): Promise<void> {
   await sql`
     update control.sign_in_failures set failures = greatest(failures - 1, 0) where digest = ${digest}`.execute(
@@ -53,7 +53,7 @@ export async function deleteOldFailures(tx: Tx, limit: number): Promise<number> 
   return Number(numAffectedRows ?? 0)
 }
 
-/** Keeps the newest rows of addresses without an account. */
+/** Deletes all but the newest rows for addresses without an account. */
 export async function deleteUnknownBeyond(tx: Tx, kept: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.sign_in_failures where digest in (

@@ -1,14 +1,14 @@
 /**
- * Backoff for wrong passwords, counted per account over all client addresses. Ten attempts are free. After that, each wrong
- * password delays the next attempt, by one second at first and 15 minutes at most (control.sign_in_delay). The correct
- * password resets the count. Time is the database's.
+ * Backoff for wrong passwords, counted per account across all client addresses. Ten attempts are free. After that, each
+ * wrong password delays the next attempt, by one second at first and 15 minutes at most (control.sign_in_delay). The correct
+ * password resets the count. Times are from the database clock.
  *
- * An attempt is counted before it is made and uncounted unless the password was wrong, so that parallel attempts count.
- * An address without an account is counted in the same way, and the responses are equal.
+ * An attempt is counted before it is made, and the count is reverted unless the password was wrong, so parallel attempts
+ * are counted. An address without an account is counted in the same way, and the responses are identical.
  *
  * An attacker who keeps guessing keeps the account delayed. The owner's browsers are exempt: a browser that has signed in
- * before holds a cookie for this account and has its own count, which no other browser can raise. The cookie grants no
- * access. https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
+ * before has a cookie for this account and its own count, which no other browser can increase. The cookie grants no access.
+ * https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
  */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -91,7 +91,7 @@ const cookieSeconds = 180 * 24 * 60 * 60
 export const backoffKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern sign-in backoff', 32))
 
-/** The maximum number of rows for addresses without an account. Each row has cost one password hash. */
+/** The maximum number of rows for addresses without an account. Each row costs the attacker one password hash. */
 const defaultUnknownKept = 100_000
 
 export const purgeFailures = async (tx: Tx, unknownKept = defaultUnknownKept): Promise<number> =>

@@ -25,7 +25,7 @@ export async function deleteSessionByToken(tx: Tx, token: string): Promise<void>
   await tx.deleteFrom('control.sessions').where('token', '=', token).execute()
 }
 
-/** False if the session has ended. Otherwise locks it against deletion until the transaction ends. */
+/** False if the session no longer exists. Otherwise locks it against deletion until the transaction ends. */
 export async function lockSession(tx: Tx, sessionId: number): Promise<boolean> {
   const { rows } = await sql`
     select from control.sessions where id = ${sessionId} for key share`.execute(tx)

@@ -1,8 +1,8 @@
 /**
- * Closes the race between password check and session creation. Better Auth checks the password and then creates the
- * session, in two transactions. A password change or reset between the two ends the existing sessions, but not the one
- * that is about to be created. So the password hash is read before the sign-in and again after it; if it has changed, the
- * new session is deleted before its cookie is sent.
+ * Closes the race between the password check and the creation of the session. Better Auth checks the password and creates
+ * the session in two transactions. A password change or reset between the two revokes the existing sessions, but not the one
+ * that is about to be created. Therefore the password hash is read before the sign-in and again after it. If it has changed,
+ * the new session is deleted before its cookie is sent.
  */
 import type { Db } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'

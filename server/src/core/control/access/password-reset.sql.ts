@@ -18,8 +18,8 @@ const expiry = (minutes: number): RawBuilder<Date> =>
   sql<Date>`postern.now() + make_interval(mins => ${minutes})`
 
 /**
- * An unauthenticated request. `user_id` is null if the address has no active account with a password; no link is mailed
- * then. Nothing is written while `waitingAtMost` requests await their mail.
+ * An unauthenticated request. `user_id` is null if the address has no active account with a password. In that case, no link
+ * is mailed. Nothing is written while `waitingAtMost` requests are waiting to be mailed.
  */
 export async function insertRequest(
   tx: Tx,
@@ -38,7 +38,7 @@ export async function insertRequest(
             ) as waiting) < ${waitingAtMost}`.execute(tx)
 }
 
-/** Printed on the command line instead of mailed. */
+/** Inserts a link that is printed on the command line instead of mailed. */
 export async function insertIssued(tx: Tx, userId: number, hash: Buffer, minutes: number): Promise<void> {
   await tx
     .insertInto('control.password_resets')
@@ -51,7 +51,7 @@ export async function insertIssued(tx: Tx, userId: number, hash: Buffer, minutes
     .execute()
 }
 
-/** Requests for an address without an account. */
+/** Deletes requests for addresses without an account. */
 export async function deleteWithoutAccount(tx: Tx): Promise<void> {
   await tx
     .deleteFrom('control.password_resets')
@@ -75,7 +75,7 @@ export async function listUnsent(tx: ReadTx, limit: number): Promise<UnsentReset
   return rows
 }
 
-/** False if the row is gone or another worker has mailed it. */
+/** False if the row was deleted or another worker has already mailed the link. */
 export async function storeHash(tx: Tx, id: number, hash: Buffer): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('control.password_resets')
@@ -103,7 +103,9 @@ export async function findUsable(tx: ReadTx, hash: Buffer): Promise<number | und
   return rows[0]?.user_id
 }
 
-/** Deletes all links of the user: using one invalidates the others. False if a concurrent request used the token. */
+/**
+ * Deletes all of the user's links, because using one invalidates the others. False if a concurrent request used the token.
+ */
 export async function consumeToken(tx: Tx, userId: number, hash: Buffer): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('control.password_resets')

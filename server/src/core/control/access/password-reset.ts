@@ -1,11 +1,10 @@
 /**
  * Password reset links. A link can be used once, within an hour if it was mailed and within a day if an operator created it
- * (administrators.ts). Only the SHA-256 of its token is stored. Using it ends every session and changes nothing else: role
- * and second factor stay, and the next sign-in requires the second factor.
+ * (administrators.ts). Only the SHA-256 of its token is stored. Using the link revokes all of the user's sessions. The role
+ * and the second factor do not change, and the next sign-in requires the second factor.
  *
- * A request by mail runs the same statements for every address, with or without an account; the worker looks up the
- * account and sends the mail. The token of a mail is computed from the row, so a mail that is sent again has the same
- * token.
+ * A request runs the same statements for every address, with or without an account. The worker looks up the account and
+ * mails the link. The token is derived from the row, so a message that is sent again contains the same token.
  */
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
@@ -36,10 +35,10 @@ import {
 const mailedMinutes = 60
 export const issuedMinutes = 24 * 60
 
-/** Mails per UTC day: to one account, and requested from one network. */
+/** The maximum number of messages per UTC day: to one account, and requested from one network. */
 const perAccount = 5
 const perNetwork = 30
-/** Requests that await the worker. */
+/** The maximum number of requests waiting for the worker. */
 const waitingAtMost = 1_000
 
 const tokenPrefix = 'pwr_'
@@ -74,7 +73,7 @@ export async function issueReset(tx: Tx, userId: number): Promise<string> {
   return token
 }
 
-/** `hash` is not called for an invalid token. `record` writes the row of the user's activity. */
+/** `hash` is not called for an invalid token. `record` writes the user's activity row. */
 export async function resetPassword(
   db: Db,
   token: string,
@@ -97,11 +96,14 @@ export async function resetPassword(
 }
 
 const invalidLink = (): PosternError =>
-  new PosternError('not_found', 'This link is invalid, was used or has expired. Request a new one.')
+  new PosternError(
+    'not_found',
+    'This link is invalid, has already been used, or has expired. Request a new one.',
+  )
 
 export interface ResetMailDeps {
   db: Db
-  /** Undefined: this installation sends no system mail. */
+  /** Undefined if this installation sends no system mail. */
   systemMail: SystemMail | undefined
   resetKey: Buffer
   publicUrl: URL
@@ -142,8 +144,8 @@ const mailFor = (
     `Someone requested a password reset for your account at ${publicUrl.origin}.`,
     `To choose a new password, open this link. It can be used once and expires at ${expires_at.toISOString()}:`,
     resetLink(publicUrl, token),
-    'A new password signs you out on all devices. Your second factor does not change.',
-    'If you did not request this, ignore this mail. Your password does not change.',
+    'Resetting your password signs you out on all devices. Your second factor does not change.',
+    'If you did not request this, ignore this message. Your password does not change.',
   ].join('\n\n'),
 })
 

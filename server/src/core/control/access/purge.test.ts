@@ -6,7 +6,7 @@ import { startApi } from '../../../testing/harness/api.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { doChores } from '../../../worker/chores.ts'
 
-/** What signing in and inviting leave behind is deleted, a bounded number of rows at a time. */
+/** Rows left over from sign-ins and invitations are deleted in bounded batches. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { ownProject, stranger } = await customers(api, database)
@@ -15,7 +15,7 @@ const count = async (table: string): Promise<number> =>
   Number((await database.query<{ count: string }>(`select count(*) from ${table}`))[0]?.count)
 
 describe('the chores', () => {
-  test('delete sessions, challenges, used codes and counters that have had their time, and no others', async () => {
+  test('delete only expired sessions, challenges, used codes and counters', async () => {
     const { user } = await stranger()
     await database.query(`
       insert into control.sessions (user_id, token, expires_at, created_at)
@@ -39,7 +39,7 @@ describe('the chores', () => {
     assert.equal(await count(`control.sign_in_rates where key like 'k_'`), 1)
   })
 
-  test('go on where a step is full, and leave nothing', async () => {
+  test('continue after a full batch until nothing is left', async () => {
     await database.query(`
       insert into control.verifications (identifier, value, expires_at)
       select 'old-' || n, '1', now() - interval '2 days' from generate_series(1, 12000) as n`)
@@ -47,7 +47,7 @@ describe('the chores', () => {
     assert.equal(await count(`control.verifications where identifier like 'old-%'`), 0)
   })
 
-  test('delete invitations that nobody accepted a month after their end, and say so in the activity', async () => {
+  test('delete invitations a month after they expired, and record it in the activity', async () => {
     const { owner, project } = await ownProject()
     const path = `/projects/${project.id}/members`
     const [old, recent] = [

@@ -1,7 +1,7 @@
 /**
- * Writes sign-ins to the activity of a user. Better Auth writes outside our transactions, so a success is recorded before
- * its cookie is sent: a session whose cookie was never sent grants no access. Changes of credentials are recorded before
- * they are made (better-auth.ts).
+ * Writes sign-ins to a user's activity. Better Auth writes outside these transactions, so a success is recorded before its
+ * cookie is sent: a session without a sent cookie grants no access. Changes to credentials are recorded before they are made
+ * (better-auth.ts).
  */
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -25,12 +25,12 @@ export class SignInRecords {
     this.#onError = onError
   }
 
-  /** `isPending`: the password was correct and a second factor must follow. Such an attempt can be repeated at will. */
+  /** `isPending`: the password was correct and a second factor must follow. Such an attempt can be repeated without limit. */
   signedIn(browser: Browser, userKey: UserKey, method: Method, isPending = false): Promise<void> {
     const after = { outcome: 'success', method, second_factor_required: isPending }
     return this.#db.transaction(async (tx) => {
       const user = await findSignInUser(tx, userKey)
-      // No cookie is sent without a row.
+      // No cookie is sent unless its row has been written.
       if (!user) throw new Error('a sign-in succeeded for a user that does not exist')
       const entry = entryOf(browser, 'auth.sign-in', user, sessionChange(after))
       if (isPending) await recordAttempt(tx, user.id, entry, 'success')
@@ -52,7 +52,7 @@ export class SignInRecords {
     await recordUserActivity(tx, user.id, entryOf(browser, 'auth.reset-password', user, change))
   }
 
-  /** Deletes the session and records it in one transaction. */
+  /** Deletes the session and records the deletion in one transaction. */
   endSession(
     browser: Browser,
     operation: 'auth.sign-out' | 'auth.end-session',
@@ -67,7 +67,9 @@ export class SignInRecords {
     })
   }
 
-  /** The user whose sign-in awaits its second factor. The cookie names the attempt; Better Auth verifies its signature. */
+  /**
+   * The user whose sign-in awaits a second factor. The cookie identifies the attempt; Better Auth verifies its signature.
+   */
   async challenged({ cookie = '' }: Browser): Promise<UserKey | undefined> {
     const [, identifier] = /(?:^|;\s*)(?:__Secure-)?postern\.two_factor=(2fa-[\w-]+)/.exec(cookie) ?? []
     if (identifier === undefined) return undefined
@@ -76,8 +78,8 @@ export class SignInRecords {
   }
 
   /**
-   * Rethrows a refusal, and records it if the account exists. The response does not wait for the record, because its
-   * timing would reveal whether the account exists.
+   * Rethrows a rejection, and records it if the account exists. The response does not wait for the record to be written,
+   * because the response time would then reveal whether the account exists.
    */
   recordFailure(
     browser: Browser,
@@ -109,7 +111,7 @@ const sessionChange = (after: object): ActivityChange => ({
   after,
 })
 
-/** The actor is the user, or `unknown` without one. */
+/** The actor is the user, or `unknown` if there is none. */
 export const entryOf = (
   { requestId, address: ip, userAgent }: Browser,
   operation: string,

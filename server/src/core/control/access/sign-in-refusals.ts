@@ -1,9 +1,9 @@
-/** Translates Better Auth's error responses into errors of our closed list. */
+/** Translates Better Auth's error responses into Postern's error codes. */
 import { PosternError } from '../../../platform/errors.ts'
 
 const wrongCode = 'The code is wrong or was already used. Enter the next code, or sign in again.'
 
-/** Better Auth's codes and ours. A code that is not listed is not the caller's error. */
+/** Maps Better Auth's codes to Postern's. A code that is not listed here is not the caller's fault. */
 const refusals: Record<
   string,
   [code: 'unauthenticated' | 'validation_failed' | 'already_exists', message: string]
@@ -36,7 +36,7 @@ export function refusalOf(response: Response, body: Record<string, unknown>): Po
     })
   }
   const code = typeof body['code'] === 'string' ? body['code'] : ''
-  // Better Auth does not expose the cause. The only thing it does at this point is to query the database.
+  // Better Auth does not expose the cause. At this point it only queries the database.
   if (code === 'FAILED_TO_GET_SESSION') {
     return new PosternError('unavailable', 'Sign-in is temporarily unavailable. Try again later.', {
       retryAfterSeconds: 1,

@@ -1,9 +1,9 @@
 /**
- * Signing in with email, password and TOTP, and the operations of a session.
+ * Signing in with email, password and TOTP, and operations on sessions.
  *
- * A session is a cookie that only the signin plane reads. All other planes take access tokens, which are issued from the
- * session and valid for ten minutes. An administrator's token is issued only from a session with a second factor. Ending
- * a session invalidates its tokens immediately: they carry the session id, which is looked up on every request.
+ * A session is a cookie that only the signin plane reads. All other planes require access tokens, which are issued from the
+ * session and valid for ten minutes. An administrator's token is issued only from a session with a second factor. Revoking a
+ * session invalidates its tokens immediately: they contain the session id, which is looked up on every request.
  */
 import type { JWK } from 'jose'
 import type { Db } from '../../../platform/db/db.ts'
@@ -117,7 +117,7 @@ export class SignIn {
   /** Completes a sign-in, or confirms the authenticator in the session that set it up. */
   async withTotp(browser: Browser, code: string): Promise<SignInResponse<null>> {
     const signedIn = await this.#signedIn(browser)
-    // Better Auth counts no failures within a session, so codes are accepted only from the session that set up TOTP.
+    // Better Auth does not count failures within a session, so codes are accepted only from the session that set up TOTP.
     if (signedIn?.user.second_factor_enabled) throw alreadySignedIn()
     const userKey = signedIn?.user ?? (await this.#records.challenged(browser))
     const { body, cookies } = await this.#call(
@@ -148,7 +148,7 @@ export class SignIn {
     return { body: null, cookies }
   }
 
-  /** The signed-in user and the session. Use renews the session. */
+  /** The signed-in user and the session. Using the session renews it. */
   async current(browser: Browser): Promise<SignInResponse<SignInResult>> {
     const { body, cookies } = await this.#call('/get-session', browser)
     const session = body['session'] as BetterAuthSession | undefined
@@ -182,7 +182,7 @@ export class SignIn {
     return { body: await this.#sign(body.user.id, body.session.id), cookies }
   }
 
-  /** For the command line, which has access to the database anyway. The token has no session. */
+  /** Used by the command line, which has access to the database. The token has no session. */
   async issueShellToken(
     email: string,
   ): Promise<{ token: string; user: { id: number; email: string; name: string } }> {
@@ -209,7 +209,7 @@ export class SignIn {
     return { body: null, cookies }
   }
 
-  /** Ends every other session of the user. */
+  /** Revokes all of the user's other sessions. */
   async changePassword(
     browser: Browser,
     currentPassword: string,
@@ -247,12 +247,12 @@ export class SignIn {
     }
   }
 
-  /** For an invited person without an account: creates account, password and membership in one transaction. */
+  /** For an invited person without an account: creates the account, password and membership in one transaction. */
   async registerInvited(
     browser: Browser,
     { token, name, password }: { token: string; name: string; password: string },
   ) {
-    // An invalid token is refused before the password is hashed, which takes 0.1 s.
+    // An invalid token is rejected before the password is hashed, which takes 0.1 s.
     await this.#db.dryRun((tx) => createInvitedUser(tx, token, name))
     const hash = await this.#hash(browser.address, password)
     const member = await this.#db.transaction(async (tx) => {
@@ -273,14 +273,14 @@ export class SignIn {
     if (!this.#mailsResets) {
       throw new PosternError(
         'not_found',
-        'This installation does not send password reset mails. Ask its operator to reset your password.',
+        'This installation does not send password reset links. Ask its operator to reset your password.',
       )
     }
     await requestReset(this.#db, email, address)
     return { body: null, cookies: [] }
   }
 
-  /** Opens no session: the sign-in that follows requires the second factor. */
+  /** Does not create a session: the sign-in that follows requires the second factor. */
   async resetPassword(browser: Browser, token: string, password: string): Promise<SignInResponse<null>> {
     await resetPassword(
       this.#db,
@@ -296,7 +296,7 @@ export class SignIn {
     return { cookies, body: await this.#db.read((tx) => activityPage(tx, 'user', body.user.id, query)) }
   }
 
-  /** The public signing keys, in the form of a JWKS. */
+  /** The public signing keys, as a JWKS. */
   publicKeys(): Promise<JWK[]> {
     return this.#db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds))
   }
@@ -359,7 +359,7 @@ export class SignIn {
   ): Promise<SignInResponse<Record<string, unknown>>> {
     const { origin } = new URL(this.#issuer.issuer)
     const headers = new Headers({
-      // The signin plane has already refused other origins. A program that sends no Origin is not a browser to protect.
+      // The signin plane has already rejected other origins. A client that sends no Origin is not a browser.
       origin,
       'content-type': 'application/json',
       [clientAddressHeader]: browser.address,
@@ -381,12 +381,12 @@ export class SignIn {
   }
 }
 
-/** PostgreSQL rejects NUL in parameters. Better Auth refuses such an address afterwards. */
+/** PostgreSQL rejects NUL in parameters. Better Auth rejects such an address afterwards. */
 const storable = (email: string): string => email.replaceAll('\0', '\uFFFD')
 
-/** The user in a response of Better Auth. */
+/** The user in a Better Auth response. */
 function userIn({ user }: Record<string, unknown>): { id: number } {
   const id = Number((user as { id?: unknown } | undefined)?.id)
-  if (!Number.isSafeInteger(id)) throw new Error('the response of Better Auth has no user')
+  if (!Number.isSafeInteger(id)) throw new Error('the response of Better Auth contains no user')
   return { id }
 }

@@ -1,11 +1,11 @@
-/** Checks of the keys that sign access tokens, for `postern doctor`. */
+/** Checks on the keys that sign access tokens, for `postern doctor`. */
 import { symmetricDecrypt } from 'better-auth/crypto'
 import type { Db } from '../../../platform/db/db.ts'
 import { listSealedSigningKeys, listSigningKeys } from './access.sql.ts'
 import type { BetterAuth } from './better-auth.ts'
 import { signingKeyGraceSeconds } from './issuers.ts'
 
-/** Ids of the keys whose private key the configured secrets cannot decrypt. */
+/** The ids of private keys that the configured secrets cannot decrypt. */
 export async function unopenedSigningKeys(auth: BetterAuth, db: Db): Promise<number[]> {
   const { secretConfig } = await auth.$context
   const kept = await db.read(listSealedSigningKeys)
@@ -20,7 +20,7 @@ export async function unopenedSigningKeys(auth: BetterAuth, db: Db): Promise<num
   return kept.filter((_, index) => !opens[index]).map(({ id }) => id)
 }
 
-/** The public keys that `/v1/auth/jwks.json` returns if it reads this database. */
+/** The public keys that `/v1/auth/jwks.json` returns if the API uses this database. */
 export async function shownSigningKeys(db: Db): Promise<string[]> {
   const keys = await db.read((tx) => listSigningKeys(tx, signingKeyGraceSeconds))
   return keys.map(({ x }) => String(x))

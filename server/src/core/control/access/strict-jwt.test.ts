@@ -34,16 +34,16 @@ describe('readJwt', () => {
     assert.equal(Object.getPrototypeOf(read), Object.prototype)
   })
 
-  // V8's JSON.parse may take a name in escapes for one that it met before: nodejs/node#63785. Here that would
-  // let anybody's token, read before its signature is checked, change what the next one says.
-  test('a name in escapes is never taken for a name of a token read before', () => {
+  // V8's JSON.parse can mistake an escaped name for a name parsed earlier: nodejs/node#63785. An attacker's token, parsed
+  // before its signature is verified, could then change the claims of the next one.
+  test('an escaped name is never mistaken for a name in an earlier token', () => {
     readJwt(jwt(header, '{"iss":"a","\\\\u0":"1"}'))
     const read = readJwt(jwt(header, '{"iss":"a","\\u0073ub":"1"}'))
     assert.ok(read === undefined || read.payload['sub'] === '1', `read as ${JSON.stringify(read?.payload)}`)
   })
 
-  test('reads 8,192 characters and not one more', () => {
-    // Whole groups of four letters, so that the signature may end anywhere but after one letter more.
+  test('accepts 8,192 characters and rejects 8,193', () => {
+    // A multiple of four characters: the signature can have any length except one more than a multiple of four.
     const start = `${encode(header.padEnd(27))}.${encode(payload.padEnd(45))}.`
     assert.ok(readJwt(start + 'A'.repeat(8192 - start.length)))
     assert.equal(readJwt(start + 'A'.repeat(8193 - start.length)), undefined)
@@ -60,42 +60,42 @@ describe('readJwt', () => {
     'an empty payload': `${head}..${signature}`,
     'an empty signature': `${head}.${body}.`,
     'a space': `${head}.${body}.${signature} `,
-    'a line feed behind it': `${head}.${body}.${signature}\n`,
+    'a trailing line feed': `${head}.${body}.${signature}\n`,
     padding: `${head}.${body}.${signature}==`,
-    'the letters of base64': `${head}.${body}.${signature.slice(0, -2)}+A`,
+    'characters of base64 instead of base64url': `${head}.${body}.${signature.slice(0, -2)}+A`,
     'letters beyond ASCII': `${head}.${body}.${signature.slice(0, -2)}éA`,
     'unused bits that are set': `${head}.${body}.AB`,
-    'a letter too many': `${head}.${body}.AAAAA`,
-    'a header that is no JSON': jwt('alg', payload),
+    'one character too many': `${head}.${body}.AAAAA`,
+    'a header that is not JSON': jwt('alg', payload),
     'a header that is a list': jwt(`[${header}]`, payload),
     'a payload that is a list': jwt(header, `[${payload}]`),
     'a payload that is a number': jwt(header, '1'),
     'a payload that is a string': jwt(header, '"a"'),
     'a payload that is null': jwt(header, 'null'),
-    'a payload and something behind it': jwt(header, `${payload}x`),
-    'a comma too many': jwt(header, '{"a":1,}'),
+    'a payload with trailing data': jwt(header, `${payload}x`),
+    'a trailing comma': jwt(header, '{"a":1,}'),
     'a comment': jwt(header, '{"a":1/**/}'),
     'names without quotes': jwt(header, '{a:1}'),
     'a line feed in a string': jwt(header, '{"a":"\n"}'),
     'an unknown escape': jwt(header, '{"a":"\\x41"}'),
     'invalid UTF-8': jwt(header, Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])),
-    'UTF-8 that is longer than it needs to be': jwt(header, Buffer.from('{"\xc1\xa1":1}', 'latin1')),
-    'half of a surrogate pair in UTF-8': jwt(header, Buffer.from('{"\xed\xa0\x80":1}', 'latin1')),
+    'overlong UTF-8': jwt(header, Buffer.from('{"\xc1\xa1":1}', 'latin1')),
+    'an unpaired surrogate in UTF-8': jwt(header, Buffer.from('{"\xed\xa0\x80":1}', 'latin1')),
     'a byte order mark before the header': jwt(`\ufeff${header}`, payload),
     'a byte order mark before the payload': jwt(header, `\ufeff${payload}`),
     'a name twice in the header': jwt('{"alg":"none","alg":"EdDSA"}', payload),
     'a name twice in the payload': jwt(header, '{"sub":"1","sub":"2"}'),
   }
   for (const [what, token] of Object.entries(refused)) {
-    test(`refuses ${what}`, () => assert.equal(readJwt(token), undefined))
+    test(`rejects ${what}`, () => assert.equal(readJwt(token), undefined))
   }
 
   for (const name of ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']) {
-    test(`refuses the header "${name}", whatever its value`, () => {
+    test(`rejects the header "${name}", regardless of its value`, () => {
       for (const value of [null, false, '', [], {}]) {
         assert.equal(readJwt(jwt(JSON.stringify({ alg: 'EdDSA', [name]: value }), payload)), undefined)
       }
-      assert.ok(readJwt(jwt(header, JSON.stringify({ [name]: 1 }))), 'as a claim it means nothing')
+      assert.ok(readJwt(jwt(header, JSON.stringify({ [name]: 1 }))), 'allowed as a claim')
     })
   }
 })
@@ -136,9 +136,9 @@ describe('hasAmbiguousNames', () => {
     ['{"a" \t\r\n : 1, "a"\n:\n2}', true],
   ]
   for (const [json, doubtful] of cases) {
-    test(`finds ${doubtful ? 'a' : 'no'} doubtful name in ${JSON.stringify(json)}`, () => {
+    test(`finds ${doubtful ? 'an' : 'no'} ambiguous name in ${JSON.stringify(json)}`, () => {
       assert.equal(hasAmbiguousNames(json), doubtful)
-      assert.equal(losesMembers(json) || escapesNames(json), doubtful, 'and so does the other way to tell')
+      assert.equal(losesMembers(json) || escapesNames(json), doubtful, 'the second implementation agrees')
     })
   }
 })
@@ -146,7 +146,7 @@ describe('hasAmbiguousNames', () => {
 describe('hostile input', () => {
   const inputs = 20_000
 
-  test('20,000 random mutations do not throw, and what is accepted is canonical', (t) => {
+  test('20,000 random mutations do not throw, and accepted tokens are canonical', (t) => {
     t.diagnostic(`POSTERN_TEST_SEED=${seed}`)
     const random = new Random(seed)
     const quickness = new ParserTiming()
@@ -168,22 +168,25 @@ describe('hostile input', () => {
         if (expected) doubtful++
       }
     }
-    t.diagnostic(`${read} read, ${doubtful} texts with doubtful names, ${quickness}`)
-    assert.ok(read > inputs / 100 && doubtful > inputs / 100, 'the mutations are not all of one kind')
+    t.diagnostic(`${read} read, ${doubtful} texts with ambiguous names, ${quickness}`)
+    assert.ok(
+      read > inputs / 100 && doubtful > inputs / 100,
+      'the mutations produce valid and ambiguous tokens',
+    )
   })
 
   const bombs: Record<string, string> = {
-    'lists in lists': `{"a":${'['.repeat(3_000)}${']'.repeat(3_000)}}`,
-    'lists without an end': '['.repeat(6_000),
-    'objects in objects': `${'{"a":'.repeat(950)}1${'}'.repeat(950)}`,
+    'nested arrays': `{"a":${'['.repeat(3_000)}${']'.repeat(3_000)}}`,
+    'unterminated arrays': '['.repeat(6_000),
+    'nested objects': `${'{"a":'.repeat(950)}1${'}'.repeat(950)}`,
     'a string of backslashes': `{"a":"${'\\\\'.repeat(2_900)}"}`,
-    'a string without an end': `{"a":"${'\\"'.repeat(2_900)}`,
+    'an unterminated string': `{"a":"${'\\"'.repeat(2_900)}`,
     quotes: '"'.repeat(6_000),
     'many names': JSON.stringify(Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`n${n}`, 1]))),
-    'a number of many digits': `{"a":${'9'.repeat(5_800)}}`,
+    'a number with many digits': `{"a":${'9'.repeat(5_800)}}`,
   }
   for (const [what, json] of Object.entries(bombs)) {
-    test(`${isJson(json) ? 'reads' : 'refuses'} ${what}`, () => {
+    test(`${isJson(json) ? 'reads' : 'rejects'} ${what}`, () => {
       const token = jwt(header, json)
       assert.ok(token.length <= 8192, 'a longer token would not be parsed')
       const parts = new ParserTiming().of(token, () => readJwt(token))
@@ -193,8 +196,8 @@ describe('hostile input', () => {
 })
 
 /**
- * Another way to tell: JSON.parse keeps one member of each name, so fewer members than colons are left. The
- * strings are respelled without escapes first, because of https://github.com/nodejs/node/issues/63785.
+ * An independent implementation: JSON.parse returns one member per name, so a duplicate leaves fewer members than colons.
+ * Escapes in the strings are resolved first, because of https://github.com/nodejs/node/issues/63785.
  */
 function losesMembers(json: string): boolean {
   const respelled = json.replaceAll(
@@ -221,7 +224,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Hostile tokens from a seed: mulberry32, and mutations on three levels (text, JSON, bytes). */
+/** Generates hostile tokens from a seed: mulberry32, and mutations on three levels (text, JSON, bytes). */
 class Random {
   #state: number
 

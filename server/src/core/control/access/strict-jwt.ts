@@ -1,11 +1,11 @@
 /**
  * Strict parsing of a compact JWT, before its signature is verified.
  *
- * jose verifies the signature. It accepts two members with the same name in a JSON object (JSON.parse takes the last,
- * another reader may take the first: RFC 8725 §2.4 calls such differences an attack surface) and base64url that is not
- * the canonical encoding of its bytes. Both are refused here, and so is a name that contains an escape: it can hide a
- * duplicate, and V8 has been seen to mistake it for a name in a text parsed before (nodejs/node#63785). Only `\/` is
- * allowed, because some JSON writers use it in names that are URLs.
+ * jose verifies the signature. It accepts two members with the same name in a JSON object (JSON.parse uses the last one,
+ * other parsers the first; RFC 8725 §2.4 calls this an attack surface) and base64url that is not the canonical encoding of
+ * its bytes. Both are rejected here. A name that contains an escape is rejected as well: it can hide a duplicate, and V8 can
+ * mistake it for a name in a text parsed earlier (nodejs/node#63785). Only `\/` is allowed, because some JSON serializers
+ * use it in names that are URLs.
  */
 export interface UnverifiedJwt {
   header: Record<string, unknown>
@@ -14,7 +14,7 @@ export interface UnverifiedJwt {
 
 const maxTokenLength = 8192
 const segment = /^[A-Za-z0-9_-]+$/
-// RFC 8725 §3.10: a token must not choose its own key. `crit` names extensions, none of which is supported.
+// RFC 8725 §3.10: a token must not choose its own key. `crit` names extensions, and no extension is supported.
 const refusedHeaders = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
 
 /** Header and payload, or undefined if the text is not a well-formed compact JWS. */

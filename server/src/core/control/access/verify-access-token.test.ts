@@ -27,8 +27,8 @@ import {
 import { linkAdministrator } from './administrators.ts'
 
 /**
- * The door of the administrative plane, through HTTP. Behind it there is nothing at `/v1/admin/anything`, so
- * an administrator gets 404 and everybody else 401 or 403.
+ * Authentication on the admin plane, over HTTP. `/v1/admin/anything` does not exist, so an administrator gets 404 and
+ * every other caller 401 or 403.
  */
 const external = await startIssuer()
 const stranger = await startIssuer()
@@ -51,7 +51,7 @@ const { own } = scene
 const { genuine } = tokenForge(scene)
 const kinds = [...forgeries(scene), ...outsideForgeries(scene)]
 
-const knock = (authorization?: string, { url } = api): Promise<Response> =>
+const authenticate = (authorization?: string, { url } = api): Promise<Response> =>
   fetch(`${url}/v1/admin/anything`, authorization === undefined ? {} : { headers: { authorization } })
 
 async function assertRefused(response: Response, status: number, error: string): Promise<void> {
@@ -62,18 +62,18 @@ async function assertRefused(response: Response, status: number, error: string):
   assert.equal(response.headers.get('www-authenticate'), status === 401 ? 'Bearer' : null)
 }
 
-/** What the forgeries are made from opens the door: none of them is refused for another reason than its own. */
+/** The unmodified tokens are accepted, so each forgery is rejected only for its own defect. */
 async function assertGenuineTokensPass(): Promise<void> {
   const tokens = {
-    'as the service made it': await api.tokenOf(admin.email),
+    'issued by the service': await api.tokenOf(admin.email),
     'made here': genuine(),
-    'made here, with a session': genuine({ sid: String(scene.sessions.own) }),
+    'signed in the test, with a session': genuine({ sid: String(scene.sessions.own) }),
     'of the external issuer in EdDSA': await external.sign({ sub: subject }),
     'of the external issuer in ES256': await external.sign({ sub: subject }, { algorithm: 'ES256' }),
     'of the external issuer in RS256': await external.sign({ sub: subject }, { algorithm: 'RS256' }),
   }
   for (const [what, token] of Object.entries(tokens)) {
-    const response = await knock(`Bearer ${token}`)
+    const response = await authenticate(`Bearer ${token}`)
     assert.equal(response.status, 404, `a token ${what}`)
     assert.equal(((await response.json()) as { error: string }).error, 'not_found')
   }
@@ -83,21 +83,21 @@ describe('forged and misused tokens', () => {
   test('genuine tokens pass before the forgeries', assertGenuineTokensPass)
 
   for (const { kind, authorization, error } of kinds) {
-    test(`${kind} is refused`, async () => {
-      await assertRefused(await knock(await authorization()), 401, error)
+    test(`${kind} is rejected`, async () => {
+      await assertRefused(await authenticate(await authorization()), 401, error)
     })
   }
 
-  test('every prefix of a genuine token is refused', async () => {
+  test('every prefix of a genuine token is rejected', async () => {
     const token = genuine()
     const lengths = Array.from({ length: token.length - 1 }, (_, index) => index + 1)
     const statuses = await Promise.all(
-      lengths.map(async (n) => (await knock(`Bearer ${token.slice(0, n)}`)).status),
+      lengths.map(async (n) => (await authenticate(`Bearer ${token.slice(0, n)}`)).status),
     )
     assert.deepEqual(new Set(statuses), new Set([401]))
   })
 
-  test('a genuine token with a bit flipped in any of its bytes is refused', async () => {
+  test('a genuine token with a bit flipped in any of its bytes is rejected', async () => {
     const token = genuine()
     const flipped = token
       .split('.')
@@ -107,13 +107,13 @@ describe('forged and misused tokens', () => {
         ),
       )
     const statuses = await Promise.all(
-      flipped.map(async (forged) => (await knock(`Bearer ${forged}`)).status),
+      flipped.map(async (forged) => (await authenticate(`Bearer ${forged}`)).status),
     )
     assert.ok(flipped.length > 200)
     assert.deepEqual(new Set(statuses), new Set([401]))
   })
 
-  test('a genuine token in the query, in a form or in a cookie is no credential', async () => {
+  test('a genuine token in the query, in a form or in a cookie is not accepted', async () => {
     const address = `${api.url}/v1/admin/anything`
     await assertRefused(await fetch(`${address}?access_token=${genuine()}`), 401, 'unauthenticated')
     const form = new URLSearchParams({ access_token: genuine() })
@@ -124,35 +124,35 @@ describe('forged and misused tokens', () => {
 
   test('genuine tokens pass after the forgeries', assertGenuineTokensPass)
 
-  test('no key was fetched from where a token pointed', () => {
+  test('no key is fetched from an address in a token', () => {
     assert.equal(stranger.fetches, 0)
   })
 
-  test('no forgery became a failure of the service, and none was logged', () => {
+  test('no forgery causes a server error or appears in the log', () => {
     const failures = api.logLines.filter((line) => (JSON.parse(line) as { level: unknown }).level !== 'info')
     assert.deepEqual(failures, [])
     assert.ok(!api.logLines.some((line) => line.includes('eyJ')), 'a token is in the log')
   })
 
-  test('the kinds are at least forty and all different', (t) => {
+  test('there are at least forty different kinds of forgery', (t) => {
     assert.equal(new Set(kinds.map(({ kind }) => kind)).size, kinds.length)
     assert.ok(kinds.length >= 40)
     t.diagnostic(`${kinds.length} kinds of forged and misused tokens`)
   })
 })
 
-describe('what the database says of the user', () => {
+describe('the state of the user in the database', () => {
   const set = (assignment: string, id: number) =>
     database.query(`update control.users set ${assignment} where id = $1`, [id])
 
-  test('a user without the administrative role is refused as such', async () => {
+  test('a user without the admin role is rejected with admin_required', async () => {
     const user = await api.makeAdmin()
     await set("role = 'user'", user.userId)
     const authorization = `Bearer ${genuine({ sub: String(user.userId) })}`
-    await assertRefused(await knock(authorization), 403, 'admin_required')
+    await assertRefused(await authenticate(authorization), 403, 'admin_required')
   })
 
-  test('a role claimed by the token counts for nothing', async () => {
+  test('a role claimed by the token is ignored', async () => {
     const user = await api.makeAdmin()
     await set("role = 'user'", user.userId)
     const claims = {
@@ -162,45 +162,45 @@ describe('what the database says of the user', () => {
       scope: 'admin',
       is_active: true,
     }
-    await assertRefused(await knock(`Bearer ${genuine(claims)}`), 403, 'admin_required')
+    await assertRefused(await authenticate(`Bearer ${genuine(claims)}`), 403, 'admin_required')
   })
 
-  test('a demoted administrator is refused on the next request, a promoted one welcome again', async () => {
+  test('a demoted administrator is rejected on the next request, a promoted one is accepted again', async () => {
     const { userId, email } = await api.makeAdmin()
     const authorization = `Bearer ${await api.tokenOf(email)}`
-    assert.equal((await knock(authorization)).status, 404)
+    assert.equal((await authenticate(authorization)).status, 404)
     await set("role = 'user'", userId)
-    await assertRefused(await knock(authorization), 403, 'admin_required')
+    await assertRefused(await authenticate(authorization), 403, 'admin_required')
     await set("role = 'admin'", userId)
-    assert.equal((await knock(authorization)).status, 404)
+    assert.equal((await authenticate(authorization)).status, 404)
   })
 
-  test('a disabled administrator is refused on the next request, an enabled one welcome again', async () => {
+  test('a disabled administrator is rejected on the next request, an enabled one is accepted again', async () => {
     const { userId, email } = await api.makeAdmin()
     const authorization = `Bearer ${await api.tokenOf(email)}`
-    assert.equal((await knock(authorization)).status, 404)
+    assert.equal((await authenticate(authorization)).status, 404)
     await set('is_active = false', userId)
-    await assertRefused(await knock(authorization), 401, 'unauthenticated')
+    await assertRefused(await authenticate(authorization), 401, 'unauthenticated')
     await set('is_active = true', userId)
-    assert.equal((await knock(authorization)).status, 404)
+    assert.equal((await authenticate(authorization)).status, 404)
   })
 
-  test('a raised generation ends every token made before', async () => {
+  test('a new generation invalidates every earlier token', async () => {
     const { userId, email } = await api.makeAdmin()
     const before = `Bearer ${await api.tokenOf(email)}`
-    assert.equal((await knock(before)).status, 404)
+    assert.equal((await authenticate(before)).status, 404)
     await set('token_generation = token_generation + 1', userId)
-    await assertRefused(await knock(before), 401, 'unauthenticated')
-    assert.equal((await knock(`Bearer ${await api.tokenOf(email)}`)).status, 404)
+    await assertRefused(await authenticate(before), 401, 'unauthenticated')
+    assert.equal((await authenticate(`Bearer ${await api.tokenOf(email)}`)).status, 404)
   })
 
-  test('a token ends with the session that it was drawn from', async () => {
+  test('a token is invalid after its session was revoked', async () => {
     const { userId } = await api.makeAdmin()
     const sid = await makeSession(database, userId, '1 hour')
     const authorization = `Bearer ${genuine({ sub: String(userId), sid: String(sid) })}`
-    assert.equal((await knock(authorization)).status, 404)
+    assert.equal((await authenticate(authorization)).status, 404)
     await database.query('delete from control.sessions where id = $1', [sid])
-    await assertRefused(await knock(authorization), 401, 'unauthenticated')
+    await assertRefused(await authenticate(authorization), 401, 'unauthenticated')
   })
 })
 
@@ -216,12 +216,12 @@ describe('project API keys', () => {
     'Pk_x',
   ]
 
-  test('a key is refused by its shape alone: one answer for all, and no query', async (t) => {
+  test('every key is rejected because of its format, with the same response and without a query', async (t) => {
     const query = t.mock.method(pg.Client.prototype, 'query')
     const bodies = new Set<string>()
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       for (const key of shapes) {
-        const response = await knock(`${scheme} ${key}`)
+        const response = await authenticate(`${scheme} ${key}`)
         await assertRefused(response.clone(), 403, 'api_key_not_allowed')
         bodies.add(await response.text())
       }
@@ -229,13 +229,13 @@ describe('project API keys', () => {
     assert.equal(bodies.size, 1)
     assert.equal(query.mock.callCount(), 0)
 
-    await knock(`Bearer ${genuine()}`)
+    await authenticate(`Bearer ${genuine()}`)
     assert.ok(query.mock.callCount() > 0, 'the counter counts')
   })
 })
 
-describe('made-up key ids', () => {
-  test('cause one query for our keys in a second at most, and none for users', async (t) => {
+describe('invented key ids', () => {
+  test('cause at most one query per second for signing keys, and none for users', async (t) => {
     const clock = new KeyClock()
     const timed = await startApi(database, {}, { keyTiming: clock })
     const query = t.mock.method(pg.Client.prototype, 'query')
@@ -243,7 +243,7 @@ describe('made-up key ids', () => {
       query.mock.calls.filter((call) => String(call.arguments[0]).includes(table)).length
     const flood = async () => {
       for (let index = 0; index < 30; index++) {
-        const response = await knock(`Bearer ${genuine({}, { kid: `made-up-${index}` })}`, timed)
+        const response = await authenticate(`Bearer ${genuine({}, { kid: `made-up-${index}` })}`, timed)
         await assertRefused(response, 401, 'unauthenticated')
       }
     }
@@ -254,20 +254,20 @@ describe('made-up key ids', () => {
     assert.equal(queriesAbout('signing_keys'), 2)
     assert.equal(queriesAbout('users'), 0)
 
-    await knock(`Bearer ${genuine()}`, timed)
+    await authenticate(`Bearer ${genuine()}`, timed)
     assert.equal(queriesAbout('users'), 1, 'the counter counts')
   })
 })
 
 describe('the scheme', () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
-    test(`may be written ${scheme}`, async () => {
-      assert.equal((await knock(`${scheme} ${genuine()}`)).status, 404)
+    test(`is accepted as ${scheme}`, async () => {
+      assert.equal((await authenticate(`${scheme} ${genuine()}`)).status, 404)
     })
   }
 })
 
-/** The external issuer's tokens, for the user whom it knows as `subject` but for what the kind names. */
+/** The external issuer's tokens for the user linked to `subject`, each with one defect. */
 function outsideForgeries(scene: ForgedTokenContext): Forgery[] {
   const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const sealing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -296,31 +296,33 @@ function outsideForgeries(scene: ForgedTokenContext): Forgery[] {
   const ours = () => tokenForge(scene).claims()
   const ourHeader = { typ: 'at+jwt', kid: own.kid }
   const changes: Record<string, Record<string, unknown>> = {
-    'without an end': { exp: undefined },
-    'without a beginning': { iat: undefined },
-    'from the future': { iat: inSeconds(3600) },
-    'not valid before later': { nbf: inSeconds(3600) },
+    'without an expiry': { exp: undefined },
+    'without iat': { iat: undefined },
+    'issued in the future': { iat: inSeconds(3600) },
+    'not valid yet': { nbf: inSeconds(3600) },
     'for another audience, as an ID token is': { aud: 'another-client', nonce: 'n' },
     'without an audience': { aud: undefined },
-    'for our own audience': { aud: own.audience },
+    'for the internal audience': { aud: own.audience },
     'without a subject': { sub: undefined },
     'of a user who is not linked': { sub: 'somebody-else' },
-    'of a subject linked in other letters': { sub: subject.toUpperCase() },
-    "whose subject is the administrator's number": { sub: String(admin.userId) },
-    "whose subject is the administrator's address": { sub: admin.email, email: admin.email },
-    'with the claims of our own': ours(),
-    'in the name of an issuer that is not configured': { iss: stranger.issuer },
-    'with a slash behind its issuer': { iss: `${external.issuer}/` },
+    'of the linked subject in upper case': { sub: subject.toUpperCase() },
+    "with the administrator's id as subject": { sub: String(admin.userId) },
+    "with the administrator's address as subject": { sub: admin.email, email: admin.email },
+    'with the claims of an internal token': ours(),
+    'that names an issuer that is not configured': { iss: stranger.issuer },
+    'with a trailing slash after its issuer': { iss: `${external.issuer}/` },
   }
   return [
     ...bearers(each('an external token', changes, (change) => external.sign({ sub: subject, ...change }))),
     ...bearers({
       'a token of an issuer that is not configured': () => stranger.sign({ sub: subject }),
-      "a stranger's token in the name of the external issuer": () => stranger.sign(claims()),
-      "a stranger's token in our name": () => stranger.sign(ours(), { header: ourHeader }),
-      "an external token in our name under our key's id": () => external.sign(ours(), { header: ourHeader }),
-      "an external user's token by our key": signed('EdDSA', own.kid, ed25519(own.key)),
-      "an external user's token by our key under the external key's id": signed(
+      "an unknown issuer's token that names the external issuer": () => stranger.sign(claims()),
+      "an unknown issuer's token that names the internal issuer": () =>
+        stranger.sign(ours(), { header: ourHeader }),
+      'an external token that names the internal issuer and key id': () =>
+        external.sign(ours(), { header: ourHeader }),
+      "an external user's token signed with the internal key": signed('EdDSA', own.kid, ed25519(own.key)),
+      "an external user's token signed with the internal key under the external key id": signed(
         'EdDSA',
         ed.kid,
         ed25519(own.key),
@@ -328,11 +330,19 @@ function outsideForgeries(scene: ForgedTokenContext): Forgery[] {
       'an external token without a signature': () => `${encode({ alg: 'none' })}.${encode(claims())}.`,
       'an external token in HS256 with the RSA key as PEM': signed('HS256', rsa.kid, hmac(rsaPem)),
       'an external token in HS256 with a shared key': signed('HS256', 'shared', hmac('a shared secret')),
-      'an external token by an RSA key of 1,024 bits': signed('RS256', 'weak', rs256(weak.privateKey)),
-      'an external token by a key for encryption': signed('ES256', 'sealing', es256(sealing.privateKey)),
+      'an external token signed with an RSA key of 1,024 bits': signed(
+        'RS256',
+        'weak',
+        rs256(weak.privateKey),
+      ),
+      'an external token signed with an encryption key': signed(
+        'ES256',
+        'sealing',
+        es256(sealing.privateKey),
+      ),
       'an external token in ES256 under the id of an RSA key': signed('ES256', rsa.kid, es256(ec.privateKey)),
       'an external token in RS256 under the id of an EC key': signed('RS256', ec.kid, rs256(rsa.privateKey)),
-      'an external token in PS256, which is not on our list': signed('PS256', rsa.kid, pss),
+      'an external token in PS256, which is not supported': signed('PS256', rsa.kid, pss),
       'an external token in RS256 with a PSS signature': signed('RS256', rsa.kid, pss),
       'an external token whose ECDSA signature is zeros': signed('ES256', ec.kid, () => Buffer.alloc(64)),
       'an external token whose ECDSA signature is in DER': signed('ES256', ec.kid, der),

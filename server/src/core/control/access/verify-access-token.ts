@@ -2,7 +2,7 @@
  * Verifies `Authorization: Bearer <user JWT>` and reads the user from the database.
  *
  * The token only identifies the user. Role and active flag are read on every request, so a demoted or disabled
- * administrator is refused on the next request, whatever the token says.
+ * administrator is rejected on the next request, regardless of the claims in the token.
  */
 import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
@@ -27,9 +27,9 @@ export interface Admin extends User {
 export type Authenticate = (authorization: string | undefined) => Promise<User>
 
 export const secondFactorNeeded =
-  'Administrators need a session with a second factor. Set one up if you have none, then sign in again.'
+  'Administrators must sign in with two-factor authentication. Set it up if you have not done so yet, then sign in again.'
 
-// RS256 keys below 2,048 bits are refused by jose itself (RFC 7518 §3.3).
+// jose itself rejects RS256 keys below 2,048 bits (RFC 7518 §3.3).
 const algorithms = ['EdDSA', 'ES256', 'RS256']
 
 export function createAuthenticate(issuers: Issuer[], db: UnscopedDb): Authenticate {
@@ -77,7 +77,8 @@ const maxCachedTokens = 1_000
 
 /**
  * A cache of tokens with a verified signature, oldest first. Verifying a signature costs more than the rest of a request's
- * authentication. The key is still looked up on every request; if it has changed or is gone, the token is verified again.
+ * authentication. The signing key is still looked up on every request. If the key has changed or is gone, the token is
+ * verified again.
  */
 class VerifiedTokens {
   readonly #verified = new Map<string, Verified>()
@@ -102,19 +103,20 @@ async function keyOf({ issuer, header }: Verified): Promise<unknown> {
   try {
     return await issuer.keys(header, unusedJws)
   } catch {
-    // The full check that follows reports why.
+    // The full check below reports the reason.
     return undefined
   }
 }
 
-// jose passes this to a key lookup in addition to the header. Our lookups do not use it.
+// jose passes this to a key lookup in addition to the header. The lookups here do not use it.
 const unusedJws = { payload: '', signature: '' }
 
 export function requireAdministrator(user: User): asserts user is Admin {
   if (!isAdmin(user)) {
-    throw new PosternError('admin_required', 'Administrator role required.')
+    throw new PosternError('admin_required', 'The administrator role is required.')
   }
-  // Issuing such a token is refused as well; this covers users who became administrators afterwards.
+  // A request to issue a token without a second factor is rejected as well. This check covers users who became
+  // administrators afterwards.
   if (!user.hasSecondFactor) throw new PosternError('unauthenticated', secondFactorNeeded)
 }
 
@@ -126,23 +128,23 @@ export function apiKeyOf(authorization: string | undefined): string | undefined 
   return bearer !== undefined && /^pk_/i.test(bearer) ? bearer : undefined
 }
 
-/** By format alone, before any lookup: valid, revoked and invented keys get the same response. */
+/** Checks only the format, before any lookup: valid, revoked and invented keys get the same response. */
 export function refuseApiKey(authorization: string | undefined): void {
   if (apiKeyOf(authorization) !== undefined) {
     throw new PosternError(
       'api_key_not_allowed',
-      'Project API keys are not accepted here. Use the access token of an administrator.',
+      "Project API keys are not accepted here. Use an administrator's access token.",
     )
   }
 }
 
-/** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
+/** RFC 6750 §2.1. The scheme is case-insensitive (RFC 9110 §11.1). */
 function bearerOf(authorization: string | undefined): string | undefined {
   return /^bearer +([\x21-\x7e]+)$/i.exec(authorization ?? '')?.[1]
 }
 
 /**
- * RFC 8725 §3.11: a token for another purpose (a logout token, a DPoP proof) declares it in `typ` and is refused. An
+ * RFC 8725 §3.11: a token for another purpose (a logout token, a DPoP proof) declares it in `typ` and is rejected. An
  * issuer with a configured type must send that type; for other issuers `typ` is optional.
  */
 function hasExpectedType({ typ, kid }: Record<string, unknown>, { tokenType, isOwn }: Issuer): boolean {
@@ -176,7 +178,7 @@ async function verify(token: string, issuer: Issuer): Promise<Omit<Verified, 'is
   }
 }
 
-// Synchronized clocks differ by less.
+// Synchronized clocks differ by less than this tolerance.
 const clockSkewSeconds = 60
 
 /** jose checks `iat` only when a maximum age is requested. */

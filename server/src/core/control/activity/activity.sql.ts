@@ -19,7 +19,7 @@ const names = {
   },
 } as const
 
-/** The head of a chain, locked until the transaction ends. */
+/** Returns the head of a chain, locked until the transaction ends. */
 export interface ChainHead {
   seq: number
   hash: string
@@ -32,7 +32,7 @@ export async function lockHead(tx: Tx, kind: Kind, owner: number): Promise<Chain
     : sql<ChainHead>`select * from control.lock_user_activity(${owner})`
   ).execute(tx)
   const [head] = rows
-  if (!head) throw new Error(`the activity of ${kind} ${owner} has no head`)
+  if (!head) throw new Error(`the activity chain of ${kind} ${owner} has no head`)
   return head
 }
 
@@ -63,7 +63,7 @@ export async function admitAttempt(
   return rows[0] ?? { is_recorded: false, unrecorded: 0 }
 }
 
-/** Whether a correct password whose second factor was still missing is recorded in the current hour. */
+/** Whether a row for a correct password with the second factor pending exists in the current hour. */
 export async function hasSucceeded(tx: ReadTx, userId: number, operation: string): Promise<boolean> {
   const { rows } = await sql`
     select from control.user_activity
@@ -72,7 +72,7 @@ export async function hasSucceeded(tx: ReadTx, userId: number, operation: string
   return rows.length > 0
 }
 
-/** In UTC, independent of session settings, with microseconds: the form that is hashed. */
+/** The form that is hashed: UTC with microseconds, independent of session settings. */
 const instant = (at: RawBuilder<unknown>) => sql<string>`(to_json(${at} at time zone 'UTC') #>> '{}') || 'Z'`
 
 export interface Person {
@@ -174,7 +174,7 @@ export async function purgeRows(
   return rows[0]?.purged ?? 0
 }
 
-/** Deletes the personal data of an address beside the chains. */
+/** Deletes an address from the personal data stored outside the chains. */
 export async function deletePerson(tx: Tx, email: string): Promise<number> {
   let deleted = 0n
   for (const { people } of Object.values(names)) {

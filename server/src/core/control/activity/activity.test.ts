@@ -42,7 +42,7 @@ const list = (projectId: number) => db.read((tx) => activityPage(tx, 'project', 
 const verify = () => verifyActivity(db)
 const seqs = async (projectId: number) => (await list(projectId)).data.map(({ id }) => id)
 
-/** What somebody with the database in hand can do, undone afterwards. */
+/** Runs a statement with the triggers disabled, as an attacker with database access can. The caller reverts it. */
 async function tampered(change: string, undo: string): Promise<string> {
   const run = (statement: string) =>
     database.query(
@@ -56,8 +56,8 @@ async function tampered(change: string, undo: string): Promise<string> {
   return first_bad?.problem ?? ''
 }
 
-describe('a chain of activity', () => {
-  test('numbers its rows without gaps, also when many append at once', async () => {
+describe('an activity chain', () => {
+  test('numbers its rows without gaps under concurrent appends', async () => {
     const projectId = ++projects
     await Promise.all(
       Array.from({ length: 8 }, () => db.transaction((tx) => recordProjectActivity(tx, projectId, entry()))),
@@ -66,7 +66,7 @@ describe('a chain of activity', () => {
     assert.deepEqual((await verify()).first_bad, null)
   })
 
-  test('keeps no project waiting for another', async () => {
+  test("does not block another project's chain", async () => {
     const [mine, theirs] = [await filled(1), await filled(1)]
     await db.transaction(async (tx) => {
       await recordProjectActivity(tx, mine, entry())
@@ -75,7 +75,7 @@ describe('a chain of activity', () => {
     assert.deepEqual(await seqs(theirs), [2, 1])
   })
 
-  test('shows what was altered, removed or put in the place of another', async () => {
+  test('detects altered, removed and replaced rows', async () => {
     const id = await filled(4)
     const row = `where project_id = ${id} and seq = 2`
     assert.match(
@@ -105,18 +105,18 @@ describe('a chain of activity', () => {
         `update control.project_activity_people set ip = '192.0.2.99' ${row} and part = 'actor'`,
         `update control.project_activity_people set ip = '192.0.2.1' ${row} and part = 'actor'`,
       ),
-      /personal data "actor" beside it was altered/,
+      /personal data "actor" was altered/,
     )
     assert.match(
       await tampered(
         `update control.project_activity_people set email = 'eve@example.net' ${row} and part = 'after.forward_to'`,
         `update control.project_activity_people set email = 'bob@example.net' ${row} and part = 'after.forward_to'`,
       ),
-      /personal data "after.forward_to" beside it was altered/,
+      /personal data "after.forward_to" was altered/,
     )
   })
 
-  test('cannot be written by a role, but for appending what follows on its end', async () => {
+  test('allows the database roles only to append to its end', async () => {
     const id = await filled(1)
     const customer = opened.asCustomer().forProject(id)
     const attempt = (statement: string) => customer.transaction((tx) => sql.raw(statement).execute(tx))
@@ -151,7 +151,7 @@ describe('a chain of activity', () => {
     assert.deepEqual(await seqs(id), [1])
   })
 
-  test('is still whole when a person was erased, and shows null in the place of the address', async () => {
+  test('remains valid after the erasure of a person, and shows null instead of the address', async () => {
     const id = await filled(2)
     const address = 'carol@example.net'
     const change = { before: { forward_to: address }, after: null }
@@ -172,7 +172,7 @@ describe('a chain of activity', () => {
     assert.deepEqual([after.ok, after.erased], [true, before.erased + 1])
   })
 
-  test('can be verified from the oldest row that a purge has left', async () => {
+  test('can be verified from its oldest remaining row after a purge', async () => {
     const id = await filled(5)
     await database.query(
       `alter table control.project_activity disable trigger all;
@@ -199,7 +199,7 @@ describe('a chain of activity', () => {
     assert.match(problem, /Row 4 .* is missing/)
   })
 
-  test('is cut at its beginning when it is too long, a bounded number of rows at a time', async () => {
+  test('is truncated at its beginning in bounded batches when it is too long', async () => {
     const id = await filled(20)
     const purge = (atMost: number) =>
       database.query<{ purged: number }>(
@@ -213,8 +213,8 @@ describe('a chain of activity', () => {
   })
 })
 
-describe('attempts at an account', () => {
-  test('have so many rows in an hour, and the next hour tells how many more there were', async () => {
+describe('sign-in attempts', () => {
+  test('are recorded up to the hourly limit, and the next hour records how many were omitted', async () => {
     const userId = 4711
     const attempt = () => identity.transaction((tx) => recordAttempt(tx, userId, entry({ after: {} })))
     for (let no = 0; no < attemptsRecordedPerHour + 15; no++) await attempt()
@@ -228,26 +228,22 @@ describe('attempts at an account', () => {
     assert.equal(data.length, attemptsRecordedPerHour + 1)
     assert.deepEqual(data[0]?.after, { attempts_not_recorded_before: 15 })
     await identity.transaction((tx) => recordUserActivity(tx, userId, entry()))
-    assert.equal(
-      (await rows()).data.length,
-      attemptsRecordedPerHour + 2,
-      'what the user does is not among them',
-    )
+    assert.equal((await rows()).data.length, attemptsRecordedPerHour + 2, 'actions of the user do not count')
     assert.deepEqual((await verify()).first_bad, null)
   })
 })
 
-describe('what is done on the mail side', async () => {
+describe('changes on the mail side', async () => {
   const api = await startApi(database)
   const { mail: mailDb } = api.context.cells.all[0]
 
-  test('comes to the chain once, however often it is relayed', async () => {
+  test('are appended once, regardless of how often they are relayed', async () => {
     const id = ++projects
     await mailDb.transaction((tx) => publishActivity(tx, id, entry()))
     const relayed = await database.query('select * from mail.outbox where project_id = $1', [id])
     await relayToControl({ db, mailDb })
     assert.deepEqual(await seqs(id), [1])
-    // Whoever dies between the two transactions leaves the row.
+    // A process that crashes between the two transactions leaves the row.
     const [row] = relayed as { topic: string; payload: object }[]
     await database.query('insert into mail.outbox (project_id, topic, payload) values ($1, $2, $3)', [
       id,
@@ -261,7 +257,7 @@ describe('what is done on the mail side', async () => {
   })
 })
 
-test('a transaction of one project writes nothing beside the rows of another, or of another user', async () => {
+test("one project's transaction cannot write another project's or user's personal data", async () => {
   const [mine, theirs] = [++projects, await filled(1)]
   const forged = { part: 'after.forward_to', salt: `\\x${'00'.repeat(16)}`, email: 'forged@example.net' }
   await database.query(
@@ -291,7 +287,7 @@ test('a transaction of one project writes nothing beside the rows of another, or
     await database.query(`delete from control.${table} where project_id = $1`, [mine])
 })
 
-test('a user agent of any length takes a few hundred octets', async () => {
+test('a user agent of any length is stored in a few hundred octets', async () => {
   const projectId = ++projects
   const { actor, ...rest } = entry()
   const long = { ...rest, actor: { ...actor, userAgent: 'x'.repeat(15_000) } }

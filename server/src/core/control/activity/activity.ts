@@ -1,11 +1,11 @@
 /**
- * Activity: customers' changes in a project, and sign-in events of a user. Each project and each user has a hash chain,
+ * Activity: customers' changes in a project, and a user's sign-in events. Each project and each user has a hash chain,
  * separate from the administrators' audit (core/control/audit), with the same canonical form:
  *
  *   hash of a row      = SHA-256(prev_hash ‖ canonical JSON of the row's other columns)
  *   digest of a person = SHA-256(salt ‖ canonical JSON of the other columns of …_activity_people)
  *
- * The row is written in the transaction of the change. docs/decisions/0024-activity-chains.md lists the exceptions.
+ * The row is written in the same transaction as the change. docs/decisions/0024-activity-chains.md lists the exceptions.
  */
 import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
@@ -38,7 +38,7 @@ export interface ActivityActor {
   userAgent: string | null
 }
 
-/** Must not contain secrets. It may contain addresses: they are stored beside the chain. */
+/** Must not contain secrets. Can contain addresses, which are stored outside the chain. */
 export interface ActivityChange {
   resource: string
   /** Null if the id would be an address. */
@@ -63,25 +63,28 @@ export const recordProjectActivity = (tx: Tx, projectId: number, entry: Activity
 export const recordUserActivity = (tx: Tx, userId: number, entry: ActivityEntry): Promise<void> =>
   record(tx, 'user', userId, entry)
 
-/** Records a row relayed from the mail side, which may arrive twice. False if it is already recorded. */
+/** Records a row relayed from the mail side, possibly more than once. Returns false if it is already recorded. */
 export async function recordRelayedActivity(
   tx: Tx,
   projectId: number,
   entry: ActivityEntry & { at: string },
 ): Promise<boolean> {
-  // Lock first, so that a concurrent relay of the same row is visible.
+  // Take the lock first to see the row of a concurrent relay.
   await lockHead(tx, 'project', projectId)
   if (await isRecorded(tx, projectId, entry.requestId)) return false
   await record(tx, 'project', projectId, entry)
   return true
 }
 
-/** Attempts per account and hour that get a row. The others are counted, so that an attacker cannot fill the table. */
+/**
+ * The maximum number of recorded attempts per hour per account. Further attempts are only counted, so an attacker cannot
+ * fill the table.
+ */
 export const attemptsRecordedPerHour = 10
 
 /**
  * Records an attempt that needs no session, up to the hourly limit. The first attempt with the correct password (`outcome`
- * is success) in an hour is always recorded; otherwise ten wrong attempts would hide it.
+ * is success) in an hour is always recorded, because otherwise ten wrong attempts would hide it.
  */
 export async function recordAttempt(
   tx: Tx,
@@ -146,10 +149,10 @@ async function record(
   await append(tx, kind, { ...content, ...binary }, people)
 }
 
-/** Characters. Limits storage: a request can have 16 KiB of headers, and a chain has many rows. */
+/** The maximum number of characters. A request can have 16 KiB of headers, and a chain has many rows. */
 const userAgentKept = 512
 
-/** The text as PostgreSQL returns it. It stores neither NUL nor an unpaired surrogate. */
+/** The text as PostgreSQL returns it. PostgreSQL cannot store NUL or an unpaired surrogate. */
 const storable = (text: string | null): string | null =>
   text === null ? null : text.toWellFormed().replaceAll('\0', '\uFFFD')
 
@@ -221,7 +224,7 @@ export const activityPage = (
     (row: ActivityRow & { id: number }) => activityView(row),
   )
 
-/** Maximum rows per chain, so that no customer can fill the database. */
+/** The maximum number of rows per chain. Prevents a customer from filling the database. */
 export const activityKept = { project: 50_000, user: 10_000 } as const
 
 /** Deletes one batch and returns the number of rows. */
@@ -230,6 +233,6 @@ export const purgeActivity =
   (tx: Tx): Promise<number> =>
     purgeRows(tx, kind, { days, most: activityKept[kind], atMost: purgedAtOnce })
 
-/** Erases the personal data of an address beside the chains. Returns the number of rows. */
+/** Erases an address from the personal data stored outside the chains. Returns the number of rows. */
 export const eraseFromActivity = (tx: Tx, email: string): Promise<number> =>
   deletePerson(tx, email.toLowerCase())

@@ -6,7 +6,7 @@ import { type ActivityEntry, recordRelayedActivity } from './activity.ts'
 
 export const activityTopic = 'activity.recorded'
 
-/** In the transaction of the change. The row reaches the project's chain within seconds. */
+/** Called in the same transaction as the change. The row reaches the project's chain within seconds. */
 export const publishActivity = (tx: Tx, projectId: number, entry: ActivityEntry): Promise<void> =>
   publishToControl(tx, projectId, activityTopic, entry)
 
@@ -15,11 +15,11 @@ const rowsAtOnce = 100
 
 export const relayActivity: OutboxHandler = async (_mailTx, rows) => {
   const first = rows.slice(0, rowsAtOnce)
-  // By project, so that concurrent relays lock the chains in the same order.
+  // Sorted by project: concurrent relays lock the chains in the same order.
   const ordered = first.toSorted((a, b) => a.project_id - b.project_id)
   return async (tx) => {
     for (const { project_id, payload, created_at } of ordered) {
-      // As PostgreSQL formats it: without trailing zeros in the fraction.
+      // PostgreSQL's format: no trailing zeros in the fraction.
       const at = new Date(created_at).toISOString().replace(/\.?0+Z$/, 'Z')
       await recordRelayedActivity(tx, project_id, { ...(payload as ActivityEntry), at })
     }

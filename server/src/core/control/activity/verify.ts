@@ -1,6 +1,6 @@
 /**
- * Verifies the activity chains, from the oldest row that is kept. No checkpoint signs these chains, so whoever can write to
- * the database can also write a consistent chain.
+ * Verifies the activity chains from the oldest retained row. No checkpoint signs these chains, so an attacker with write
+ * access to the database can also write a consistent chain.
  */
 import type { Db } from '../../../platform/db/db.ts'
 import { addressDigests } from '../audit/addresses.ts'
@@ -24,7 +24,7 @@ export async function verifyActivity(db: Db): Promise<ActivityVerification> {
   const found: ActivityVerification = { ok: true, rows: 0, chains: 0, erased: 0, first_bad: null }
   for (const kind of ['project', 'user'] as const) {
     for await (const head of headsOf(db, kind)) {
-      // A concurrent purge or append looks like a fault. A real fault is also found the second time.
+      // A concurrent purge or append can look like a fault. Only a real fault is found again in the second pass.
       const bad = (await verifyChain(db, kind, head, found)) && (await verifyAgain(db, kind, head.owner))
       if (bad) return { ...found, ok: false, first_bad: bad }
       found.chains++
@@ -96,7 +96,7 @@ function faultOf(kind: Kind, row: ActivityRow, counted: { erased: number }): str
   ])
   for (const { salt, ...person } of people) {
     if (digests.get(person.part) !== hashOf(salt, { ...position, ...person })) {
-      return `is intact, but the personal data "${person.part}" beside it was altered.`
+      return `is intact, but its personal data "${person.part}" was altered.`
     }
     digests.delete(person.part)
   }

@@ -24,7 +24,7 @@ const columns = [
   'updated_at',
 ] as const
 
-/** A key without a statistics row was never used. */
+/** A key without a statistics row has never been used. */
 const selectKeys = (tx: ReadTx) =>
   tx
     .selectFrom('control.api_keys as keys')
@@ -149,7 +149,7 @@ const selectActive = (tx: ReadTx) =>
     )
 
 /**
- * The keys with these hashes, by hexadecimal hash. The only lookup without a project id: the secret identifies the
+ * The keys with these hashes, by hexadecimal hash. The only lookup without a project id, because the secret identifies the
  * project.
  */
 export async function findActive(
@@ -168,7 +168,7 @@ export const findActiveById = (tx: ReadTx, projectId: number, id: number): Promi
 
 /**
  * Writes and locks nothing if the last use was recorded less than a minute ago. The foreign key takes `for key share`
- * anyway; taken here, a key that is being deleted yields no row instead of a foreign key violation.
+ * anyway. With the explicit lock, a key that is being deleted yields no row instead of a foreign key violation.
  */
 export async function recordUse(tx: Tx, projectId: number, id: number): Promise<void> {
   await sql`

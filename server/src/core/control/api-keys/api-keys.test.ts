@@ -23,7 +23,7 @@ const { makeProject, makeDomain } = fixtures(database, await signedIn(api))
 const maker = { type: 'user', id: 1 } as const
 
 describe('API keys', () => {
-  test('are open to a customer inside of their own project', async () => {
+  test('can be managed by a customer in their own project', async () => {
     const [mine, theirs] = [await makeProject(), await makeProject()]
     const config = { ...apiKeyConfiguration, domain_id: (await makeDomain(mine.id)).id }
     const customer = openDatabase(database).asCustomer().forProject(mine.id)
@@ -43,7 +43,7 @@ describe('API keys', () => {
     )
   })
 
-  test('refuse what no schema stood before: scopes, addresses and times that are none', async () => {
+  test('are rejected if scopes, addresses or times are invalid although the schema accepts them', async () => {
     const { id } = await makeProject()
     const create = (changes: object) =>
       api.context.db.admin.transaction((tx) =>
@@ -78,7 +78,7 @@ describe('API keys', () => {
     assert.equal(row.expires_at?.toISOString(), '2096-03-01T00:00:00.999Z')
   })
 
-  test('have no column of the hash in what is read, and none in what is shown', async () => {
+  test('are read and shown without the hash', async () => {
     const { id } = await makeProject()
     const { row, secret } = await api.context.db.admin.transaction((tx) =>
       createApiKey(tx, id, 'test', apiKeyConfiguration, maker),

@@ -27,7 +27,7 @@ import { type ApiKey, type ApiKeyConfig, maxNetworks } from './wire.ts'
 
 export type { ApiKeyRow }
 
-/** An API key on the wire. */
+/** An API key in wire format. */
 export const apiKeyView = (row: ApiKeyRow): Static<typeof ApiKey> => ({
   id: row.id,
   project_id: row.project_id,
@@ -47,7 +47,7 @@ const settings = (row: ApiKeyRow) => ({
   is_active: row.is_active,
 })
 
-/** The key as the audit stores it, with no more of the secret than the prefix. */
+/** The key as recorded in the audit log, with only the secret's prefix. */
 export const apiKeyConfig = (row: ApiKeyRow) => ({
   name: row.name,
   mode: modeOf(row),
@@ -76,14 +76,14 @@ export const listApiKeys = (
   { limit, beforeId }: { limit: number; beforeId?: number | undefined },
 ): Promise<ApiKeyRow[]> => listByProject(tx, projectId, limit, beforeId)
 
-/** The domain that the key is bound to. Null for a key that sends from all domains. */
+/** The domain that the key is bound to, or null for a key that can send from all domains. */
 export const domainOfKey = async (
   tx: ReadTx,
   { project_id, domain_id }: ApiKeyRow,
 ): Promise<BoundDomain | null> =>
   domain_id === null ? null : ((await findDomain(tx, project_id, domain_id)) ?? null)
 
-/** Returns the secret. Only this function and `rotateApiKey` do; it cannot be recovered later. */
+/** Returns the secret, which cannot be recovered later. Only this function and `rotateApiKey` return it. */
 export async function createApiKey(
   tx: Tx,
   projectId: number,
@@ -96,7 +96,7 @@ export async function createApiKey(
   return { row: await insert(tx, projectId, mode === 'test', wanted, storedForm(secret), createdBy), secret }
 }
 
-/** Returns `before` itself if nothing changes. */
+/** Returns `before` if nothing changes. */
 export async function editApiKey(tx: Tx, before: ApiKeyRow, config: ApiKeyConfig): Promise<ApiKeyRow> {
   const wanted = await normalised(tx, before.project_id, config, before.expires_at)
   const { name, scopes, domain_id, expires_at, is_active } = before
@@ -105,7 +105,7 @@ export async function editApiKey(tx: Tx, before: ApiKeyRow, config: ApiKeyConfig
   return isDeepStrictEqual(wanted, current) ? before : updateConfiguration(tx, before, wanted)
 }
 
-/** Overwrites the old hash: after the commit the old secret is unknown. */
+/** Overwrites the old hash: the old secret is invalid after the commit. */
 export async function rotateApiKey(tx: Tx, before: ApiKeyRow): Promise<{ row: ApiKeyRow; secret: string }> {
   const secret = newSecret(modeOf(before))
   return { row: await replaceSecret(tx, before, storedForm(secret)), secret }
@@ -113,7 +113,7 @@ export async function rotateApiKey(tx: Tx, before: ApiKeyRow): Promise<{ row: Ap
 
 export const deleteApiKey = remove
 
-/** `knownExpiry` may be in the past, so that the name of an expired key can be edited. */
+/** `knownExpiry` can be in the past, so an expired key can still be renamed. */
 async function normalised(
   tx: Tx,
   projectId: number,

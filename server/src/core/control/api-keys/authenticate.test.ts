@@ -23,7 +23,7 @@ const here = '192.0.2.7'
 const open = { allowed_ips: [] as string[] }
 const pathOf = (id: number) => `/projects/${projectId}/api-keys/${id}`
 
-/** By the role that the customer's side asks with; `after` moves the database's clock. */
+/** Uses the customer plane's role. `after` advances the database clock. */
 const authenticate = (secret: string, address = here, after = '0') =>
   opened.as('mail').read(async (tx) => {
     await sql`select set_config('postern.clock_offset', ${after}, true)`.execute(tx)
@@ -32,21 +32,21 @@ const authenticate = (secret: string, address = here, after = '0') =>
 
 const refusalOf = async (attempt: Promise<unknown>): Promise<PosternError> => {
   const error = await attempt.then(
-    () => assert.fail('it was let in'),
+    () => assert.fail('the key was accepted'),
     (error: unknown) => error,
   )
   assert.ok(error instanceof PosternError, String(error))
   return error
 }
 
-/** Which of all the ways to be dead it is, nobody is told. */
+/** The response is the same for every kind of invalid key. */
 async function assertDead(attempt: Promise<unknown>): Promise<void> {
   const { code, message } = await refusalOf(attempt)
   assert.deepEqual([code, message], ['unauthenticated', (await refusalOf(authenticate('pk_live_x'))).message])
 }
 
 describe('an API key', () => {
-  test('is recognised by its secret, with its project and all that it may', async () => {
+  test('is identified by its secret, with its project and permissions', async () => {
     for (const mode of ['live', 'test'] as const) {
       const { resource, secret } = await makeApiKey(projectId, { ...open, mode, scopes: ['usage:read'] })
       const key = await authenticate(secret)
@@ -58,7 +58,7 @@ describe('an API key', () => {
     }
   })
 
-  test('that was never given out, or is misspelt, is none', async () => {
+  test('is rejected if it was never issued or is mistyped', async () => {
     const { secret } = await makeApiKey(projectId, open)
     for (const wrong of [
       newSecret('live'),
@@ -74,7 +74,7 @@ describe('an API key', () => {
     }
   })
 
-  test('with a wrong checksum costs no look-up, even if its hash were there', async () => {
+  test('with a wrong checksum is rejected without a lookup', async () => {
     const { resource, secret } = await makeApiKey(projectId, open)
     const forged = secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0')
     await database.query('update control.api_keys set secret_hash = $2 where id = $1', [
@@ -84,7 +84,7 @@ describe('an API key', () => {
     await assertDead(authenticate(forged))
   })
 
-  test('switched off is dead at once, and alive again when it is switched on', async () => {
+  test('is rejected immediately after it is disabled, and accepted again after it is enabled', async () => {
     const { resource, secret } = await makeApiKey(projectId, open)
     const configuration = { ...apiKeyConfiguration, ...open }
     await admin.patch(pathOf(resource.id), { ...configuration, is_active: false })
@@ -93,14 +93,14 @@ describe('an API key', () => {
     assert.equal((await authenticate(secret)).id, resource.id)
   })
 
-  test('deleted is dead at once', async () => {
+  test('is rejected immediately after it is deleted', async () => {
     const { resource, secret } = await makeApiKey(projectId, open)
     await authenticate(secret)
     assert.equal((await admin.delete(pathOf(resource.id), { reason })).status, 204)
     await assertDead(authenticate(secret))
   })
 
-  test('is alive until the moment it expires, by the clock of the database', async () => {
+  test('is valid until it expires, by the database clock', async () => {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString()
     const { resource, secret } = await makeApiKey(projectId, { ...open, expires_at })
     assert.equal((await authenticate(secret)).id, resource.id)
@@ -109,11 +109,11 @@ describe('an API key', () => {
     await assertDead(authenticate(secret, here, '10 years'))
   })
 
-  test('has its old secret until a rotation commits, and from then on the new one alone', async () => {
+  test('keeps its old secret until a rotation commits, and then has only the new one', async () => {
     const { resource, secret: old } = await makeApiKey(projectId, open)
     const young = await opened.as('admin').transaction(async (tx) => {
       const { secret } = await rotateApiKey(tx, await lockApiKey(tx, projectId, resource.id))
-      assert.equal((await authenticate(old)).id, resource.id, 'the old one lives before the commit')
+      assert.equal((await authenticate(old)).id, resource.id, 'the old secret is valid before the commit')
       await assertDead(authenticate(secret))
       return secret
     })
@@ -121,7 +121,7 @@ describe('an API key', () => {
     assert.equal((await authenticate(young)).id, resource.id)
   })
 
-  test('is refused from an address that it does not allow, which only its holder learns', async () => {
+  test('is rejected from other client addresses, and only a caller with the secret learns the reason', async () => {
     const allowed_ips = ['192.0.2.0/24', '2001:db8::7']
     const { resource, secret } = await makeApiKey(projectId, { allowed_ips })
     for (const address of ['192.0.2.7', '::ffff:192.0.2.200', '2001:db8::7']) {
@@ -137,7 +137,7 @@ describe('an API key', () => {
   })
 })
 
-describe('the use of an API key', () => {
+describe('the last use of an API key', () => {
   const statsOf = async (id: number) => {
     const [row] = await database.query<{ last_used_at: Date; xmin: string; xmax: string }>(
       'select last_used_at, xmin::text, xmax::text from control.api_key_stats where api_key_id = $1',
@@ -152,7 +152,7 @@ describe('the use of an API key', () => {
       await recordUse(tx, project, id)
     })
 
-  test('is noted at most once a minute, and not so much as locked in between', async () => {
+  test('is recorded at most once per minute, without locks in between', async () => {
     const { resource } = await makeApiKey(projectId)
     assert.equal(await statsOf(resource.id), undefined)
     await use(resource.id)
@@ -163,12 +163,12 @@ describe('the use of an API key', () => {
     const second = (await statsOf(resource.id)) ?? assert.fail()
     assert.ok(second.last_used_at.getTime() - first.last_used_at.getTime() >= 60_000)
     assert.notEqual(second.xmin, first.xmin)
-    // A clock that went back writes nothing.
+    // A clock that was set back writes nothing.
     await use(resource.id, '-1 hour')
     assert.deepEqual(await statsOf(resource.id), second)
   })
 
-  test('shows with the key, and moves neither its version nor its time', async () => {
+  test('is returned with the key, and does not change its version or update time', async () => {
     const { resource } = await makeApiKey(projectId)
     await use(resource.id)
     const { body, headers } = await admin.get(pathOf(resource.id))
@@ -178,7 +178,7 @@ describe('the use of an API key', () => {
     assert.equal(headers.get('etag'), '"1"')
   })
 
-  test('by fifty at once is one note', async () => {
+  test('is recorded once for fifty concurrent requests', async () => {
     const { resource } = await makeApiKey(projectId)
     await Promise.all(Array.from({ length: 50 }, () => use(resource.id)))
     const first = (await statsOf(resource.id)) ?? assert.fail()
@@ -187,16 +187,16 @@ describe('the use of an API key', () => {
     assert.ok(second.last_used_at > first.last_used_at)
   })
 
-  test('that somebody else notes at the same moment is not noted again', async () => {
+  test('is not recorded again if another process records it at the same time', async () => {
     const { resource } = await makeApiKey(projectId)
     await use(resource.id, '-1 hour')
     const theirs = "update control.api_key_stats set last_used_at = date_trunc('second', postern.now())"
     await holdingBack(database, `${theirs} where api_key_id = ${resource.id}`, () => use(resource.id))
     const { last_used_at } = (await statsOf(resource.id)) ?? assert.fail()
-    assert.equal(last_used_at.getMilliseconds(), 0, 'it was noted over theirs')
+    assert.equal(last_used_at.getMilliseconds(), 0, 'it overwrote the other record')
   })
 
-  test('waits for no edit, and comes to nothing for a key that is being deleted', async () => {
+  test('does not wait for an edit, and is skipped for a key that is being deleted', async () => {
     const [{ resource: edited }, { resource: deleted }] = [
       await makeApiKey(projectId),
       await makeApiKey(projectId),
@@ -212,7 +212,7 @@ describe('the use of an API key', () => {
     assert.equal(await statsOf(deleted.id), undefined)
   })
 
-  test('of a key of another project is not to be noted', async () => {
+  test("cannot be recorded for another project's key", async () => {
     const other = await makeProject()
     const { resource } = await makeApiKey(other.id)
     await customer.forProject(projectId).transaction((tx) => recordUse(tx, other.id, resource.id))

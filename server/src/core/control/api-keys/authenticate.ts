@@ -1,9 +1,9 @@
 /**
- * Authenticates the secret of an API key.
+ * Authenticates an API key's secret.
  *
- * Format and checksum are checked first, so that an invented secret costs no query. The lookup is by hash, so its duration
- * reveals nothing about the secret. Unknown, rotated, deleted, inactive and expired keys get the same response; only a
- * caller with a valid secret learns that the client address is refused.
+ * Format and checksum are checked first, so an invented secret costs no query. The lookup is by hash, so its duration
+ * reveals nothing about the secret. Unknown, rotated, deleted, inactive and expired keys get the same response. Only a
+ * caller with a valid secret learns that the client address is not allowed.
  */
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -13,10 +13,10 @@ import { hashOf, isWellFormed } from './secret.ts'
 
 export { recordUse }
 
-/** Finds the active key with this hash, alone or batched (`BatchedKeyLookup`). */
+/** Finds the active key with this hash, with a separate query or batched (`BatchedKeyLookup`). */
 export type FindKey = (secretHash: Buffer) => Promise<ApiKeyRow | undefined>
 
-/** The role of the transaction must see every project, because the key identifies the project. */
+/** The transaction's role must be able to read every project, because the key identifies the project. */
 export const findIn =
   (tx: ReadTx): FindKey =>
   async (secretHash) =>
@@ -31,7 +31,7 @@ export async function authenticateApiKey(
   return authenticateKeyHash(find, hashOf(secret), remoteAddress)
 }
 
-/** The same for a caller that has kept the hash and authenticates again. */
+/** The same for a caller that has the hash and authenticates again. */
 export async function authenticateKeyHash(
   find: FindKey,
   secretHash: Buffer,
@@ -49,8 +49,8 @@ export async function authenticateKeyHash(
 }
 
 /**
- * Reads the key again in the transaction of an operation. The prefix shows whether the secret was rotated, so roles that
- * change a project need no access to the hashes.
+ * Reads the key again in an operation's transaction. The prefix shows whether the secret was rotated, so roles that
+ * change a project do not need access to the hashes.
  */
 export async function requireActiveKey(
   tx: ReadTx,
@@ -61,6 +61,6 @@ export async function requireActiveKey(
   return key
 }
 
-/** The same response to an unknown key and to a request without one. */
+/** Returned both for an unknown key and for a request without a key. */
 export const invalidKey = (): PosternError =>
   new PosternError('unauthenticated', 'A valid project API key is required: Authorization: Bearer pk_live_….')

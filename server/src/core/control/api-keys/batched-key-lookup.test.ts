@@ -15,7 +15,7 @@ const { makeProject, makeApiKey } = fixtures(database, admin)
 const mail = openDatabase(database).as('mail')
 const { id: projectId } = await makeProject()
 
-/** Counts the queries that were answered, and lets each of them go on only when it is told to. */
+/** Counts the completed queries, and delays their results until `hold` resolves. */
 function counted(hold?: Promise<unknown>) {
   let queries = 0
   const db: UnscopedDb = {
@@ -29,17 +29,17 @@ function counted(hold?: Promise<unknown>) {
       return answer
     },
   }
-  return { lookUps: new BatchedKeyLookup(db), queries: () => queries }
+  return { lookups: new BatchedKeyLookup(db), queries: () => queries }
 }
 
 const unknown = () => hashOf(newSecret('live'))
 
-describe('look-ups of keys', () => {
-  test('that are asked for together are one query, and each has its own answer', async () => {
+describe('key lookups', () => {
+  test('share one query when requested together, and each returns its own result', async () => {
     const keys = await Promise.all([1, 2, 3].map(() => makeApiKey(projectId)))
-    const { lookUps, queries } = counted()
-    const asked = [...keys.map(({ secret }) => hashOf(secret)), unknown(), hashOf(keys[0]?.secret ?? '')]
-    const found = await Promise.all(asked.map((hash) => lookUps.find(hash)))
+    const { lookups, queries } = counted()
+    const hashes = [...keys.map(({ secret }) => hashOf(secret)), unknown(), hashOf(keys[0]?.secret ?? '')]
+    const found = await Promise.all(hashes.map((hash) => lookups.find(hash)))
     const [first, second, third] = keys.map(({ resource }) => resource.id)
     assert.deepEqual(
       found.map((key) => key?.id),
@@ -49,16 +49,16 @@ describe('look-ups of keys', () => {
     assert.ok(found.every((key) => !(key && 'secret_hash' in key)))
   })
 
-  test('are answered by a query that began after they were asked for', async () => {
+  test('use a query that started after the request', async () => {
     const { resource, secret } = await makeApiKey(projectId)
     const go = Promise.withResolvers<void>()
-    const { lookUps, queries } = counted(go.promise)
-    const before = [lookUps.find(hashOf(secret))]
+    const { lookups, queries } = counted(go.promise)
+    const before = [lookups.find(hashOf(secret))]
     while (queries() < 1) await new Promise((resolve) => setImmediate(resolve))
-    before.push(lookUps.find(hashOf(secret)))
+    before.push(lookups.find(hashOf(secret)))
     while (queries() < 2) await new Promise((resolve) => setImmediate(resolve))
     await admin.delete(`/projects/${projectId}/api-keys/${resource.id}`, { reason: 'Found in a repository' })
-    const after = lookUps.find(hashOf(secret))
+    const after = lookups.find(hashOf(secret))
     go.resolve()
     assert.deepEqual(
       (await Promise.all(before)).map((key) => key?.id),
@@ -68,17 +68,17 @@ describe('look-ups of keys', () => {
     assert.equal(queries(), 3)
   })
 
-  test('that fail tell everybody who asked, and the next ones are asked again', async () => {
+  test('reject all requests that shared a failed query, and later requests run a new query', async () => {
     let isBroken = true
     const broken = new BatchedKeyLookup({
       ...mail,
       readOne: async (query) => {
-        if (isBroken) throw new Error('away')
+        if (isBroken) throw new Error('unavailable')
         return mail.readOne(query)
       },
     } as UnscopedDb)
-    const asked = [broken.find(unknown()), broken.find(unknown())]
-    for (const one of asked) await assert.rejects(one, /away/)
+    const requests = [broken.find(unknown()), broken.find(unknown())]
+    for (const one of requests) await assert.rejects(one, /unavailable/)
     isBroken = false
     assert.equal(await broken.find(unknown()), undefined)
   })

@@ -1,20 +1,20 @@
 /**
- * API key lookups, batched. Each lookup is answered by a query that started after the lookup, so a revoked key is refused
- * on the next request. A single lookup takes PostgreSQL 0.5 ms, which was a third of its work for a mail.
+ * Batched API key lookups. Each lookup uses a query that started after the lookup, so a revoked key is rejected on the next
+ * request. An unbatched lookup takes PostgreSQL 0.5 ms, which was a third of its work per message.
  */
 import { Batcher } from '../../../platform/batching/batcher.ts'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import { findActive } from './api-keys.sql.ts'
 import type { ApiKeyRow } from './api-keys.ts'
 
-/** More than one, so that a slow query does not block all lookups. */
+/** More than one, so a slow query does not block all lookups. */
 const queriesAtOnce = 2
 
 export class BatchedKeyLookup {
   readonly #db: () => Promise<UnscopedDb>
   readonly #batches: Batcher<Buffer, ApiKeyRow | undefined>
 
-  /** The role must see every project. A function is called before each query. */
+  /** The database role must be able to read every project. If `db` is a function, it is called before each query. */
   constructor(db: UnscopedDb | (() => Promise<UnscopedDb>)) {
     this.#db = typeof db === 'function' ? db : async () => db
     this.#batches = new Batcher((secretHashes) => this.#findAll(secretHashes), {

@@ -1,10 +1,10 @@
-/** Records when keys were last used, at most once per minute and key, without delaying the request. */
+/** Records when keys were last used, at most once per minute per key, without delaying the request. */
 import type { CustomerDb } from '../../../platform/db/db.ts'
 import type { ApiKeyRow } from './api-keys.ts'
 import { recordUse } from './authenticate.ts'
 
 const minuteMs = 60_000
-/** Keys kept in memory. For evicted keys, the database enforces the same interval. */
+/** The maximum number of keys in memory. For evicted keys, the database enforces the same interval. */
 const maxRemembered = 10_000
 
 export class LastUsed {
@@ -20,7 +20,7 @@ export class LastUsed {
   record({ id, project_id }: ApiKeyRow): void {
     const now = performance.now()
     if (now - (this.#recordedAt.get(id) ?? Number.NEGATIVE_INFINITY) < minuteMs) return
-    // Reinserted at the end, so that the first entry is the oldest.
+    // Reinserted at the end: the first entry is the oldest.
     this.#recordedAt.delete(id)
     this.#recordedAt.set(id, now)
     const [oldest] = this.#recordedAt.keys()

@@ -17,8 +17,8 @@ function refused(texts: string[], why: RegExp): void {
   assert.fail(`${texts.join()} was accepted`)
 }
 
-describe('the addresses a key may be used from', () => {
-  test('are addresses and networks, each in its normal form and in the order given', () => {
+describe('the allowed addresses of an API key', () => {
+  test('are addresses and networks in canonical form and in the specified order', () => {
     const cases: Record<string, string> = {
       '192.0.2.7': '192.0.2.7',
       '192.0.2.7/32': '192.0.2.7',
@@ -44,21 +44,21 @@ describe('the addresses a key may be used from', () => {
     ])
   })
 
-  test('are refused inside of a network, with both things that may have been meant', () => {
+  test('are rejected if host bits are set, and the error suggests the network and the address', () => {
     refused(['192.0.2.7/24'], /Use 192\.0\.2\.0\/24 for the network or 192\.0\.2\.7 for the address/)
     refused(['2001:db8::7/32'], /Use 2001:db8::\/32 for the network or 2001:db8::7 for the address/)
     refused(['0.0.0.1/0'], /Use 0\.0\.0\.0\/0/)
     refused(['128.0.0.0/0'], /Use 0\.0\.0\.0\/0/)
   })
 
-  test('are not accepted twice, however they are written', () => {
+  test('are rejected if repeated in another notation', () => {
     refused(['192.0.2.7', '192.0.2.7/32'], /must not repeat 192\.0\.2\.7/)
     refused(['::1', '2001:db8::', '0:0:0:0:0:0:0:1'], /must not repeat ::1/)
     refused(['2001:db8::/32', '2001:DB8:0::/32'], /must not repeat/)
     assert.equal(allowedNetworks(['192.0.2.0', '192.0.2.0/24']).length, 2)
   })
 
-  test('are refused in any other spelling', () => {
+  test('are rejected in any other notation', () => {
     for (const text of [
       '',
       ' ',
@@ -95,7 +95,7 @@ describe('the addresses a key may be used from', () => {
     }
   })
 
-  test('are refused as IPv4 in the dress of IPv6', () => {
+  test('are rejected as IPv4 addresses written as IPv6', () => {
     for (const text of [
       '::ffff:192.0.2.7',
       '::ffff:c000:207',
@@ -109,7 +109,7 @@ describe('the addresses a key may be used from', () => {
     }
   })
 
-  test('come back from PostgreSQL as they were given to it', async (t) => {
+  test('are returned unchanged by PostgreSQL', async (t) => {
     const database = await testDatabase()
     const chance = new Chance(seed)
     const given: string[] = []
@@ -132,12 +132,12 @@ describe('the addresses a key may be used from', () => {
   })
 })
 
-describe('a caller’s address', () => {
-  test('is allowed where nothing is listed', () => {
+describe('a client address', () => {
+  test('is allowed by an empty list', () => {
     for (const remote of ['192.0.2.7', '::1', '::ffff:192.0.2.7', '']) assert.ok(isAllowedFrom([], remote))
   })
 
-  test('is allowed where an entry holds it, as PostgreSQL writes them and as we do', () => {
+  test("is allowed if an entry contains it, in PostgreSQL's notation and in Postern's", () => {
     for (const list of [
       ['192.0.2.0/24', '2001:db8::/32', '203.0.113.9'],
       ['192.0.2.0/24', '2001:db8::/32', '203.0.113.9/32'],
@@ -171,7 +171,7 @@ describe('a caller’s address', () => {
     }
   })
 
-  test('of one kind is not allowed by a network of the other', () => {
+  test('of one family is not allowed by a network of the other', () => {
     assert.ok(!isAllowedFrom(['0.0.0.0/0'], '2001:db8::1'))
     assert.ok(isAllowedFrom(['0.0.0.0/0'], '::ffff:192.0.2.7'))
     assert.ok(!isAllowedFrom(['::/0'], '192.0.2.7'))

@@ -16,7 +16,7 @@ export function allowedNetworks(texts: readonly string[]): string[] {
 export function isAllowedFrom(networks: readonly string[], remoteAddress: string): boolean {
   if (networks.length === 0) return true
   if (!ipaddr.isValid(remoteAddress)) return false
-  // A server that listens on both families sees an IPv4 caller as ::ffff:192.0.2.1.
+  // On a dual-stack socket, the address of an IPv4 client is ::ffff:192.0.2.1.
   const remote = ipaddr.process(remoteAddress)
   return networks.some((network) => {
     const [address, bits] = ipaddr.parseCIDR(withPrefixLength(network))
@@ -24,14 +24,14 @@ export function isAllowedFrom(networks: readonly string[], remoteAddress: string
   })
 }
 
-/** From PostgreSQL's cidr to the wire: a single address has no prefix length. */
+/** Converts PostgreSQL's cidr to the wire format: a single address has no prefix length. */
 export const shownNetwork = (cidr: string): string =>
   cidr.replace(cidr.includes(':') ? /\/128$/ : /\/32$/, '')
 
 const withPrefixLength = (network: string): string =>
   network.includes('/') ? network : `${network}/${network.includes(':') ? 128 : 32}`
 
-// The longest spelling of an IPv6 address, and /128.
+// The length of the longest IPv6 address with `/128`.
 const maxLength = 49
 
 function networkOf(text: string): string {
@@ -53,7 +53,7 @@ function networkOf(text: string): string {
   return shownNetwork(network)
 }
 
-/** Four decimal numbers or hexadecimal groups. The other forms that inet_aton accepts are refused. */
+/** Accepts four decimal numbers, or hexadecimal groups. The other forms that inet_aton accepts are rejected. */
 function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(host)) return ipaddr.IPv4.parse(host)
   if (!ipaddr.IPv6.isValid(host)) return undefined

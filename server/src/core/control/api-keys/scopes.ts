@@ -1,6 +1,6 @@
 /**
- * The scopes of API keys: noun and verb. Members and API keys have no scope, because a key must not grant more than it
- * has.
+ * The scopes of API keys, each a noun and a verb. No scope covers members or API keys, because a key must not be able to
+ * grant more permissions than it has.
  */
 import { PosternError } from '../../../platform/errors.ts'
 
@@ -20,7 +20,7 @@ export const apiKeyScopes = [
 
 export type ApiKeyScope = (typeof apiKeyScopes)[number]
 
-/** In the order of the list, each once, so that equal sets are equal lists. */
+/** In the order of the list and without duplicates, so that equal sets produce equal lists. */
 export function chosenScopes(names: readonly string[]): ApiKeyScope[] {
   const unknown = names.find((name) => !apiKeyScopes.some((scope) => scope === name))
   if (unknown !== undefined) {

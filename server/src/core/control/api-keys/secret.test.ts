@@ -5,7 +5,7 @@ import { hashOf, isWellFormed, newSecret, storedForm } from './secret.ts'
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Once more, bit by bit and without zlib: IEEE 802.3, reflected. */
+/** An independent implementation, bit by bit and without zlib: IEEE 802.3, reflected. */
 function crc32(text: string): number {
   let crc = 0xffffffff
   for (const byte of Buffer.from(text)) {
@@ -19,7 +19,7 @@ const numberIn = (text: string): number =>
   [...text].reduce((value, digit) => value * 62 + digits.indexOf(digit), 0)
 
 describe('the secret of an API key', () => {
-  test('says what it is, then 43 random characters, then the CRC-32 of all that in base 62', () => {
+  test('is a prefix, 43 random characters, and the CRC-32 of both in base 62', () => {
     assert.equal(crc32('123456789'), 0xcbf43926)
     for (const mode of ['live', 'test'] as const) {
       for (let n = 0; n < 1000; n++) {
@@ -31,7 +31,7 @@ describe('the secret of an API key', () => {
     }
   })
 
-  test('is another one each time, and has every character in every place equally often', () => {
+  test('is unique, and uses every character equally often', () => {
     const rounds = 20_000
     const counts = new Map<string, number>()
     const seen = new Set<string>()
@@ -41,7 +41,8 @@ describe('the secret of an API key', () => {
       for (const digit of random) counts.set(digit, (counts.get(digit) ?? 0) + 1)
     }
     assert.equal(seen.size, rounds)
-    // 860,000 characters: 13,871 of each, give or take 117. Six times that happens once in 500 million.
+    // 860,000 characters: 13,871 of each are expected, with a standard deviation of 117. A deviation of six times that
+    // occurs once in 500 million.
     const expected = (rounds * 43) / 62
     for (const digit of digits) {
       const off = Math.abs((counts.get(digit) ?? 0) - expected)
@@ -49,21 +50,21 @@ describe('the secret of an API key', () => {
     }
   })
 
-  test('with any one character changed, left out, added or swapped with its neighbour is none', () => {
+  test('is invalid if any one character is changed, removed, added or swapped with its neighbour', () => {
     const secret = newSecret('live')
-    for (let place = 0; place < secret.length; place++) {
-      const [head, tail] = [secret.slice(0, place), secret.slice(place + 1)]
+    for (let index = 0; index < secret.length; index++) {
+      const [head, tail] = [secret.slice(0, index), secret.slice(index + 1)]
       for (const digit of digits) {
-        if (digit !== secret[place]) assert.ok(!isWellFormed(head + digit + tail))
-        assert.ok(!isWellFormed(head + digit + secret.slice(place)))
+        if (digit !== secret[index]) assert.ok(!isWellFormed(head + digit + tail))
+        assert.ok(!isWellFormed(head + digit + secret.slice(index)))
       }
       assert.ok(!isWellFormed(head + tail))
-      const swapped = head + tail.slice(0, 1) + secret.charAt(place) + tail.slice(1)
+      const swapped = head + tail.slice(0, 1) + secret.charAt(index) + tail.slice(1)
       if (swapped !== secret) assert.ok(!isWellFormed(swapped))
     }
   })
 
-  test('is nothing else', () => {
+  test('has no other valid form', () => {
     const secret = newSecret('test')
     for (const text of [
       '',
@@ -85,7 +86,7 @@ describe('the secret of an API key', () => {
     }
   })
 
-  test('is kept as its readable beginning and its SHA-256', () => {
+  test('is stored as its prefix and its SHA-256', () => {
     const secret = newSecret('live')
     assert.deepEqual(storedForm(secret), {
       prefix: secret.slice(0, 12),

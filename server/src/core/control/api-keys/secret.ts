@@ -1,7 +1,7 @@
 /**
  * The secret of an API key: `pk_live_` or `pk_test_`, 43 random characters, a checksum of 6 characters.
  *
- * The prefix identifies the secret to people and secret scanners. The checksum detects a mistyped or invented key without
+ * The prefix lets people and secret scanners recognize the secret. The checksum detects a mistyped or invented key without
  * a query. It protects nothing: anyone can compute it.
  */
 import { createHash, randomInt } from 'node:crypto'
@@ -9,7 +9,7 @@ import { crc32 } from 'node:zlib'
 
 export type ApiKeyMode = 'live' | 'test'
 
-// In ASCII order. 43 characters of 62 are 256.03 bits.
+// In ASCII order. 43 characters from an alphabet of 62 have 256.03 bits.
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const randomLength = 43
 const checksumLength = 6
@@ -23,7 +23,7 @@ export function newSecret(mode: ApiKeyMode): string {
   return unchecked + checksumOf(unchecked)
 }
 
-/** Whether format and checksum are those of an issued secret. */
+/** Whether the format and checksum are valid. */
 export const isWellFormed = (secret: string): boolean =>
   format.test(secret) && secret.slice(-checksumLength) === checksumOf(secret.slice(0, -checksumLength))
 

@@ -10,7 +10,7 @@ const Expiry = Type.String({
   examples: ['2027-01-01T00:00:00Z'],
 })
 
-/** The editable configuration. It is always complete. */
+/** The editable configuration, always sent as a whole. */
 export const ApiKeyFields = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
   scopes: Type.Array(oneOf(apiKeyScopes), {
@@ -23,7 +23,7 @@ export const ApiKeyFields = {
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Restricts the key to one domain of the project, in every operation. Null: all domains.',
+      description: "Restricts the key to one of the project's domains in every operation. Null: all domains.",
     }),
   ),
   allowed_ips: Type.Array(Type.String({ maxLength: 49, examples: ['192.0.2.0/24'] }), {
@@ -38,10 +38,10 @@ export const ApiKeyFields = {
 /** Set at creation and part of the secret's format. */
 const Mode = oneOf(['live', 'test'], {
   description:
-    'Mail sent with a `test` key is accepted and processed, but not handed over to a provider. The mode cannot be changed; `prefix` shows it.',
+    'Mail sent with a `test` key is accepted and processed, but not submitted to a provider. The mode cannot be changed; it is shown in the `prefix`.',
 })
 
-/** Only the name is required; `newApiKeyDefaults` are the others. */
+/** Only the name is required. `newApiKeyDefaults` has the other values. */
 export const NewApiKeyFields = {
   mode: Type.Optional(Mode),
   name: ApiKeyFields.name,

@@ -9,7 +9,7 @@ import { addressDigests, withAddresses, withoutAddresses } from './addresses.ts'
 import { erasePerson } from './erasure.ts'
 import { verifyAudit } from './verify.ts'
 
-/** An address in an audited change stands beside the chain, and can be erased there. */
+/** An address in an audited change is stored outside the chain and can be erased. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -33,10 +33,10 @@ async function makeRoute(forward_to: string) {
 const chain = async () =>
   JSON.stringify(await database.query('select audit::text from control.audit as audit'))
 const erase = (email: string) =>
-  db.transaction((tx) => erasePerson(tx, { email, requestId: randomUUIDv7(), reason: 'asked for' }))
+  db.transaction((tx) => erasePerson(tx, { email, requestId: randomUUIDv7(), reason: 'erasure request' }))
 
 describe('an address in an audited change', () => {
-  test('is shown, and is not in the chain', async () => {
+  test('is returned by the API but is not in the chain', async () => {
     const { address, entry } = await makeRoute('Grace.Hopper@example.net')
     assert.equal(entry.after.forward_to, 'Grace.Hopper@example.net')
     assert.equal(entry.after.address, address)
@@ -45,7 +45,7 @@ describe('an address in an audited change', () => {
     assert.deepEqual((await verify()).first_bad, null)
   })
 
-  test('is shown as null once it is erased, however it is spelt, and the audit is as it was written', async () => {
+  test('becomes null after a case-insensitive erasure, and the audit log stays intact', async () => {
     const { id } = await makeRoute('Barbara.Liskov@example.net')
     assert.equal(await erase('barbara.liskov@EXAMPLE.net'), 1)
     const [entry] = (await admin.get(`/audit?project_id=${projectId}&resource=route:${id}`)).body.data
@@ -58,7 +58,7 @@ describe('an address in an audited change', () => {
     assert.deepEqual(left, [])
   })
 
-  test('that is altered beside the chain is found', async () => {
+  test('is detected by verification if it was altered outside the chain', async () => {
     await makeRoute('edsger@example.net')
     await database.query(
       `update control.audit_people set email = 'forged@example.net' where email = 'edsger@example.net'`,
@@ -74,7 +74,7 @@ describe('an address in an audited change', () => {
     assert.equal((await verify()).first_bad, null)
   })
 
-  test('is set aside in what else was changed, too', async () => {
+  test('is also stored outside the chain for related resources', async () => {
     const { address } = await makeRoute('ada@example.net')
     const name = 'renamed.example.org'
     const path = `/projects/${projectId}/domains/${domain.id}`
@@ -90,17 +90,17 @@ describe('an address in an audited change', () => {
   })
 })
 
-describe('setting addresses aside', () => {
+describe('withoutAddresses', () => {
   const value = {
     name: 'a@example.com',
     forward_to: 'b@example.com',
     list: [{ address: null }, { email: 'c@x.y' }],
   }
 
-  test('takes the fields of addresses alone, and gives them back', () => {
-    const kept = new Map<string, string>()
+  test('replaces only address fields, and withAddresses restores them', () => {
+    const stored = new Map<string, string>()
     const bare = withoutAddresses(value, 'after', (path, address) => {
-      kept.set(path, address)
+      stored.set(path, address)
       return `digest of ${path}`
     })
     assert.deepEqual(bare, {
@@ -108,7 +108,7 @@ describe('setting addresses aside', () => {
       forward_to: { address_digest: 'digest of after.forward_to' },
       list: [{ address: null }, { email: { address_digest: 'digest of after.list.1.email' } }],
     })
-    assert.deepEqual([...addressDigests(bare, 'after').keys()], [...kept.keys()])
-    assert.deepEqual(withAddresses(bare, 'after', kept), value)
+    assert.deepEqual([...addressDigests(bare, 'after').keys()], [...stored.keys()])
+    assert.deepEqual(withAddresses(bare, 'after', stored), value)
   })
 })

@@ -1,7 +1,7 @@
 /**
- * Mail addresses in recorded changes. Nothing can be erased from a hash chain, so the chain contains only a salted digest of
- * an address, `{"address_digest": "…"}`. The address is stored beside the chain, under the path of its field
- * (`before.forward_to`, `related.0.after.address`), and can be erased there.
+ * Email addresses in recorded changes. Nothing can be erased from a hash chain, so the chain contains only a salted digest of
+ * an address, `{"address_digest": "…"}`. The address itself is stored in control.audit_people under the path of its field
+ * (`before.forward_to`, `related.0.after.address`) and can be erased there.
  */
 const addressFields: ReadonlySet<string> = new Set(['address', 'email', 'forward_to'])
 
@@ -12,7 +12,7 @@ interface Digested {
 const isDigested = (value: object): value is Digested =>
   Object.keys(value).length === 1 && typeof (value as Partial<Digested>).address_digest === 'string'
 
-/** The value with each address replaced by the result of `digestOf` for its path. */
+/** Replaces each address with the digest that `digestOf` returns for its path. */
 export function withoutAddresses<T>(
   value: T,
   path: string,
@@ -23,14 +23,14 @@ export function withoutAddresses<T>(
   )
 }
 
-/** The reverse; null for an address that was erased. */
+/** Restores the addresses. An erased address becomes null. */
 export function withAddresses<T>(value: T, path: string, addresses: ReadonlyMap<string, string | null>): T {
   return mapped(value, path, (part, at) =>
     typeof part === 'object' && part !== null && isDigested(part) ? (addresses.get(at) ?? null) : undefined,
   )
 }
 
-/** The digests by path. */
+/** The address digests in the value, by path. */
 export function addressDigests(value: unknown, path: string): Map<string, string> {
   const found = new Map<string, string>()
   mapped(value, path, (part, at) => {
@@ -41,10 +41,10 @@ export function addressDigests(value: unknown, path: string): Map<string, string
   return found
 }
 
-/** Deeper than anything that Postern writes. Forged values may be deeper; they contain no address of ours. */
+/** Postern does not write deeper values. Forged values can be deeper, but do not contain recorded addresses. */
 const maxDepth = 20
 
-/** `replace` returns the replacement of a part, or undefined to descend into it. */
+/** `replace` returns the replacement for a part, or undefined to descend into it. */
 function mapped<T>(
   value: T,
   path: string,
@@ -52,11 +52,11 @@ function mapped<T>(
   depth = 0,
 ): T {
   if (typeof value !== 'object' || value === null || depth > maxDepth) return value
-  const go = (part: unknown, field: string): unknown => {
+  const mapPart = (part: unknown, field: string): unknown => {
     const at = `${path}.${field}`
     const other = replace(part, at, field)
     return other === undefined ? mapped(part, at, replace, depth + 1) : other
   }
-  if (Array.isArray(value)) return value.map((part, index) => go(part, String(index))) as T
-  return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, go(part, field)])) as T
+  if (Array.isArray(value)) return value.map((part, index) => mapPart(part, String(index))) as T
+  return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, mapPart(part, field)])) as T
 }

@@ -4,20 +4,20 @@ import type { ReadTx, Schema } from '../../../platform/db/db.ts'
 type Row = Selectable<Schema['control.audit']>
 type Person = Selectable<Schema['control.audit_people']>
 
-/** A row with its personal data; null if there is none or it was erased. */
+/** A row with its personal data. Absent and erased data is null. */
 export type AuditRow = Omit<Row, 'actor_digest' | 'subject_digest' | 'xid'> & {
   actor_email: Person['email']
   actor_ip: Person['ip']
   actor_user_agent: Person['user_agent']
   subject_email: Person['email']
   subject_name: Person['name']
-  /** The addresses of all people of the row, by part. Addresses in changes are listed by path. */
+  /** All addresses stored for the row, by part. For an address in a change, the part is the path of its field. */
   addresses: Record<string, string | null>
 }
 
 const maxNumber = Number.MAX_SAFE_INTEGER
 
-/** A forged number may exceed JavaScript's range: the largest safe number is shown, and verification names the row. */
+/** A forged number can exceed JavaScript's range. The query then returns the largest safe integer; verification reports the row. */
 const number = <Column extends 'chain' | 'seq' | 'id' | 'actor_id' | 'project_id'>(column: Column) =>
   sql<
     Row[Column]
@@ -40,6 +40,7 @@ const rows = (tx: ReadTx) =>
       number('seq'),
       number('id'),
       'a.at',
+      'a.actor_kind',
       number('actor_id'),
       'a.request_id',
       'a.operation',
@@ -51,6 +52,7 @@ const rows = (tx: ReadTx) =>
       'a.after',
       'a.related',
       'a.limit_exception',
+      'a.bulk_id',
       'a.prev_hash',
       'a.hash',
       'actor.email as actor_email',

@@ -12,7 +12,7 @@ import { verifyAudit } from './verify.ts'
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
 
-/** The database as it is a while later. */
+/** The same database with its clock moved forward. */
 async function later(offset: string): Promise<Db> {
   const name = new URL(database.url).pathname.slice(1)
   await database.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
@@ -22,7 +22,7 @@ async function later(offset: string): Promise<Db> {
 await recordEach(db, everyKind)
 const nextDay = await later('1 day')
 await recordEach(nextDay, [
-  auditEntry({ projectId: 8, actor: { userId: 9, email: null, ip: null, userAgent: null } }),
+  auditEntry({ projectId: 8, actor: { kind: 'person', id: 9, email: null, ip: null, userAgent: null } }),
 ])
 
 const list = async (query: Partial<AuditSearch> = {}) =>
@@ -30,14 +30,14 @@ const list = async (query: Partial<AuditSearch> = {}) =>
 const ids = async (query: Partial<AuditSearch> = {}) => (await list(query)).map(({ id }) => id)
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000)
 
-describe('the list', () => {
-  test('is newest first and goes on from an id', async () => {
+describe('searchAudit', () => {
+  test('returns the newest rows first and continues from an id', async () => {
     assert.deepEqual(await ids(), [8, 7, 6, 5, 4, 3, 2, 1])
     assert.deepEqual(await ids({ limit: 3 }), [8, 7, 6])
     assert.deepEqual(await ids({ limit: 3, beforeId: 6 }), [5, 4, 3])
   })
 
-  test('is narrowed by each filter and by all of them together', async () => {
+  test('applies each filter and all filters together', async () => {
     assert.deepEqual(await ids({ projectId: 8 }), [8, 7, 6, 5])
     assert.deepEqual(await ids({ projectId: 0 }), [4, 3])
     assert.deepEqual(await ids({ actor: 0 }), [3])
@@ -62,8 +62,8 @@ describe('the list', () => {
   })
 })
 
-describe('a row', () => {
-  test('is shown with its people, and as its schema says', async () => {
+describe('an audit entry', () => {
+  test('contains its personal data and matches its schema', async () => {
     for (const row of await list()) {
       const view = auditView(row)
       assert.deepEqual([...Value.Errors(AuditEntryView, view)], [])
@@ -75,6 +75,7 @@ describe('a row', () => {
       id: 6,
       chain: 8,
       seq: 2,
+      actor_kind: 'person',
       actor: { id: 1, email: 'ada@example.com', ip: '192.0.2.1', user_agent: 'Mozilla/5.0 (Test)' },
       request_id: '0198f2a4-0000-7000-8000-000000000001',
       operation: 'members.delete',
@@ -86,20 +87,21 @@ describe('a row', () => {
       after: null,
       related: [{ resource: 'project', id: 8, before: { user_id: 1 }, after: { user_id: 2 } }],
       limit_exception: null,
+      bulk_id: null,
       subject: { email: 'carol@example.com', name: null },
     })
   })
 
-  test('that does not exist is not found', async () => {
+  test('is not found if it does not exist', async () => {
     await assert.rejects(
       db.read((tx) => findAudit(tx, 999)),
-      { code: 'not_found', message: 'There is no audit row 999.' },
+      { code: 'not_found', message: 'Audit entry 999 does not exist.' },
     )
   })
 
-  test('shows nothing of a person who was erased, as actor or as the one acted upon, and stays verified', async () => {
+  test('contains no data about an erased actor or subject, and still verifies', async () => {
     const erase = (email: string) =>
-      db.transaction((tx) => erasePerson(tx, { email, requestId: 'r', reason: 'asked for it' }))
+      db.transaction((tx) => erasePerson(tx, { email, requestId: 'r', reason: 'erasure request' }))
     assert.equal(await erase('nobody@example.com'), 0)
     assert.equal(await erase('Carol@Example.com'), 1)
     assert.equal(await erase('ada@example.com'), 5)
@@ -119,8 +121,8 @@ describe('denials', () => {
   const denials = (query: { actorId?: number; beforeId?: number }) =>
     db.read((tx) => listDenials(tx, { limit: 50, ...query }))
 
-  test('are counted per actor, operation, error and minute, each once, however many come at the same time', async () => {
-    // By a clock at which a minute has just begun.
+  test('are counted exactly once per actor, operation, error and minute, even when concurrent', async () => {
+    // The clock is set to the start of a minute.
     const seconds = (await databaseNow(database)).getSeconds()
     const counter = new DenialCounter(await later(`1 day -${seconds} seconds`))
     await Promise.all(Array.from({ length: 50 }, () => deny({}, counter)))

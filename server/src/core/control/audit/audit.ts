@@ -11,6 +11,7 @@ import {
 import { nullable, Timestamp } from '../../shared/wire.ts'
 import { withAddresses } from './addresses.ts'
 import { type AuditRow, find, findMany } from './audit.sql.ts'
+import { type ActorKind, actorKinds } from './chain.ts'
 import { type AuditSearch, findIds, findKinds, scan } from './search.sql.ts'
 
 export type { AuditRow, AuditSearch }
@@ -20,17 +21,24 @@ const Values = nullable(Type.Object({}, { additionalProperties: true }))
 export const AuditEntryView = Type.Object(
   {
     id: Type.Integer(),
-    chain: Type.Integer({ description: 'The id of the project, or 0 for changes outside of projects.' }),
+    chain: Type.Integer({
+      description: 'The id of the project, or 0 for changes that do not belong to a project.',
+    }),
     seq: Type.Integer({ description: 'The sequence number in the chain, without gaps.' }),
     at: Timestamp,
+    actor_kind: Type.Enum(actorKinds, {
+      type: 'string',
+      description:
+        'A signed-in user (`person`), a `postern` command on the server (`shell`) or Postern itself (`system`). `policy` and `service_account` are reserved.',
+    }),
     actor: Type.Object(
       {
-        id: Type.Integer({ description: 'The id of the user; 0 is the command line of the server.' }),
+        id: Type.Integer({ description: 'The id of the user; 0 for `shell` and `system`.' }),
         email: nullable(Type.String()),
         ip: nullable(Type.String()),
         user_agent: nullable(Type.String()),
       },
-      { additionalProperties: false, description: 'Fields are null if they were erased.' },
+      { additionalProperties: false, description: 'Erased fields are null.' },
     ),
     request_id: Type.String(),
     operation: Type.String(),
@@ -55,15 +63,19 @@ export const AuditEntryView = Type.Object(
     limit_exception: nullable(
       Type.Object(
         { limit: Type.String(), value: Type.Integer(), count: Type.Integer() },
-        { additionalProperties: false, description: 'The customer limit that was exceeded.' },
+        { additionalProperties: false, description: 'The plan limit that the change exceeded.' },
       ),
+    ),
+    bulk_id: nullable(
+      Type.String({ format: 'uuid', description: 'The id of the bulk action that the entry is part of.' }),
     ),
     subject: nullable(
       Type.Object(
         { email: nullable(Type.String()), name: nullable(Type.String()) },
         {
           additionalProperties: false,
-          description: 'The person whom the operation changed. Null if erased.',
+          description:
+            'The user or member that the operation changed. Null if there is none or the data was erased.',
         },
       ),
     ),
@@ -75,16 +87,18 @@ export const AuditEntryView = Type.Object(
 
 type View = Static<typeof AuditEntryView>
 
-/** Deeper than anything that Postern writes. */
+/** Postern does not write deeper values. */
 const maxDepth = 100
 
 /**
- * A forged value can be nested so deeply that it cannot be written as JSON. The list then shows a placeholder, and
- * verification names the row.
+ * A forged value can be nested too deeply for JSON.stringify. The API then returns a placeholder, and verification reports
+ * the row.
  */
 function orPlaceholder<T>(value: unknown): T {
   return (
-    isDeeper(value, maxDepth) ? { unreadable: 'This value is nested too deeply. Verify the audit.' } : value
+    isDeeper(value, maxDepth)
+      ? { unreadable: 'This value is nested too deeply. Verify the audit log.' }
+      : value
   ) as T
 }
 
@@ -93,13 +107,13 @@ const isDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1)))
 
-/** PostgreSQL has timestamps that JavaScript does not, such as infinity. */
+/** PostgreSQL supports timestamps that JavaScript does not, such as infinity. */
 const timeOf = (at: Date | number): string => {
   const time = new Date(at)
   return Number.isNaN(time.getTime()) ? 'unreadable' : time.toISOString()
 }
 
-/** The value with its addresses; null for an address that was erased. */
+/** The value with its addresses restored. Erased addresses are null. */
 const completed = (row: AuditRow, part: 'before' | 'after' | 'related') =>
   withAddresses(row[part], part, new Map(Object.entries(row.addresses)))
 
@@ -108,6 +122,7 @@ export const auditView = (row: AuditRow): View => ({
   chain: row.chain,
   seq: row.seq,
   at: timeOf(row.at),
+  actor_kind: row.actor_kind as ActorKind,
   actor: { id: row.actor_id, email: row.actor_email, ip: row.actor_ip, user_agent: row.actor_user_agent },
   request_id: row.request_id,
   operation: row.operation,
@@ -119,19 +134,20 @@ export const auditView = (row: AuditRow): View => ({
   after: orPlaceholder(completed(row, 'after')),
   related: orPlaceholder(completed(row, 'related') ?? []),
   limit_exception: orPlaceholder(row.limit_exception),
+  bulk_id: row.bulk_id,
   subject: row.subject_email === null ? null : { email: row.subject_email, name: row.subject_name },
   prev_hash: row.prev_hash.toString('hex'),
   hash: row.hash.toString('hex'),
 })
 
-// Rows scanned: in an index, and in the table itself, where the rows of one resource are scattered. Either takes about
-// 5 ms on two shared cores if cached.
+// The maximum number of rows scanned in an index, and the lower maximum for the table, where the rows of one resource are
+// scattered. Each scan takes about 5 ms on two shared cores if the pages are cached.
 export const auditBounds = { inIndex: 10_000, inTable: 1_000, scanMs }
 
 /**
- * Newest first. For one resource, its rows are scanned and filtered. Otherwise an index has the rows of each kind in order
- * (all rows, or those of a project or an actor), and the newest rows of all kinds are merged. Only an actor within a
- * project and the limits of a time range are filtered row by row.
+ * Returns the newest rows first. A search for one resource scans and filters the rows of that resource. Any other search
+ * reads the newest rows of each kind from an index (over all rows, a project's rows or an actor's rows) and merges them. It
+ * filters row by row only for an actor within a project and for a time range.
  */
 export async function searchAudit(
   tx: ReadTx,
@@ -175,7 +191,7 @@ export async function searchAudit(
   }
 }
 
-/** A forged number may exceed JavaScript's range. */
+/** A forged number can exceed JavaScript's range. */
 const positionOf = ({ id }: { id: string }): ScanPosition => ({
   key: null,
   id: Math.min(Number(id), Number.MAX_SAFE_INTEGER),
@@ -183,6 +199,6 @@ const positionOf = ({ id }: { id: string }): ScanPosition => ({
 
 export async function findAudit(tx: ReadTx, id: number): Promise<AuditRow> {
   const row = await find(tx, id)
-  if (!row) throw new PosternError('not_found', `There is no audit row ${id}.`)
+  if (!row) throw new PosternError('not_found', `Audit entry ${id} does not exist.`)
   return row
 }

@@ -1,21 +1,26 @@
 /**
- * The hashes of the audit. Verifying a chain without this program takes SHA-256 and canonical JSON (RFC 8785):
+ * Hashes of the audit log. An independent verifier needs SHA-256 and canonical JSON (RFC 8785):
  *
  *   hash of a row        = SHA-256(prev_hash ‖ canonical JSON of the row's other columns)
  *   hash of a checkpoint = SHA-256(prev_hash ‖ canonical JSON of {id, at, heads, key_id})
  *   digest of a person   = SHA-256(salt ‖ canonical JSON of the other columns of audit_people)
  *
- * In that JSON a binary column is a string of lower-case hexadecimal digits, a transaction id is a string, and a timestamp
- * is a string such as 2026-11-14T09:30:00.123456Z, without trailing zeros in the fraction.
+ * In the JSON, binary columns are strings of lower-case hexadecimal digits. UUIDs and transaction ids are strings. Timestamps
+ * are strings such as 2026-11-14T09:30:00.123456Z, without trailing zeros in the fraction.
  */
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
+
+/** `policy` and `service_account` are reserved. */
+export const actorKinds = ['person', 'shell', 'policy', 'service_account', 'system'] as const
+export type ActorKind = (typeof actorKinds)[number]
 
 export interface RowContent {
   chain: number
   seq: number
   id: number
   at: string
+  actor_kind: ActorKind
   actor_id: number
   actor_digest: string
   subject_digest: string | null
@@ -29,6 +34,7 @@ export interface RowContent {
   after: object | null
   related: object[] | null
   limit_exception: object | null
+  bulk_id: string | null
   xid: string
 }
 
@@ -43,7 +49,7 @@ export interface PersonContent {
   user_agent: string | null
 }
 
-/** The last row of a chain, as a checkpoint lists it. */
+/** The last row of a chain, as listed in a checkpoint. */
 export interface Head {
   chain: number
   seq: number

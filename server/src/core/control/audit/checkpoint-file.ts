@@ -1,6 +1,6 @@
 /**
- * The checkpoint file: a second copy of the checkpoints, one per line, in the form of an export. It is useful if those who
- * can write to the database cannot write to the file.
+ * The checkpoint file: a second copy of the checkpoints, one per line, in the export format. It protects against attackers who
+ * can write to the database but not to the file.
  */
 import { open } from 'node:fs/promises'
 import type { Db, ReadTx } from '../../../platform/db/db.ts'
@@ -10,18 +10,18 @@ import { lineOfDatabase, lineOfFile } from './export-lines.ts'
 import { readTail } from './text-file.ts'
 
 export interface CaughtUp {
-  /** Lines. */
+  /** The number of lines appended. */
   appended: number
-  /** The first checkpoint of a new file that lacks earlier checkpoints; otherwise null. */
+  /** The first checkpoint of a new file without earlier checkpoints, otherwise null. */
   beganLateWith: number | null
 }
 
 /**
- * Appends missing checkpoints. The transaction only holds the lock, because two processes may share the file. Throws if
- * the file is ahead of the database or differs from it.
+ * Appends missing checkpoints. The transaction serves only to hold the lock, which is needed because two processes can share
+ * the file. Throws if the file is ahead of the database or differs from it.
  *
- * A new file begins with the newest checkpoint. Older checkpoints are not copied: a file that was removed must not be
- * silently recreated from the current database.
+ * A new file starts with the newest checkpoint. Older checkpoints are not copied, because a deleted file must not be silently
+ * recreated from the current database.
  */
 export function catchUpFile(db: Db, path: string): Promise<CaughtUp> {
   return db.read(async (tx) => {
@@ -36,7 +36,7 @@ export function catchUpFile(db: Db, path: string): Promise<CaughtUp> {
       const page = await readCheckpoints(tx, { after, upTo })
       const last = page.at(-1)
       const text = page.map(({ line }) => `${lineOfDatabase(line).text}\n`).join('')
-      // An interrupted write has left a partial line, which is completed now.
+      // An interrupted write left a partial line. The missing part is appended.
       if (!text.startsWith(partial)) throw new Error(differs(path, page[0]?.id ?? `after ${after}`))
       if (!last) return { appended, beganLateWith }
       await append(path, text.slice(partial.length))
@@ -47,11 +47,11 @@ export function catchUpFile(db: Db, path: string): Promise<CaughtUp> {
   })
 }
 
-/** The first checkpoint of a file without a complete line: that of the partial line, or the newest. */
+/** The first checkpoint of a file without a complete line: the one in the partial line, otherwise the newest. */
 const firstOf = (torn: string, newest: string): number =>
   Number(/^\{"type":"checkpoint","id":(\d+),/.exec(torn)?.[1] ?? newest)
 
-/** The warning about a new file that lacks earlier checkpoints. */
+/** The warning about a new file without earlier checkpoints. */
 export const newFileWarning = (path: string, first: number): string =>
   `${path} was missing or empty, although checkpoints exist. A new file begins with checkpoint ${first}. ` +
   'Unless the file was configured only recently, someone removed it: run `postern audit verify` with an older copy'

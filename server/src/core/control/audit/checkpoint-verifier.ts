@@ -1,6 +1,6 @@
 /**
  * Verifies checkpoints in the order of their ids. A checkpoint signed with an unknown key counts as verified once a later
- * checkpoint with a known key is verified, because each covers the one before.
+ * checkpoint signed with a known key is verified, because each checkpoint covers the previous one.
  */
 import { type CheckpointContent, checkpointHash, genesis, type Head } from './chain.ts'
 import type { Line } from './export-lines.ts'
@@ -17,7 +17,7 @@ export interface CheckedCheckpoint {
 }
 
 export class CheckpointVerifier {
-  /** The hashes by id. */
+  /** Hashes by checkpoint id. */
   readonly hashes = new Map<number, string>()
   /** Whether a known key has signed any checkpoint. */
   isSigned = false
@@ -26,14 +26,14 @@ export class CheckpointVerifier {
   #last: { id: number; hash: string } | undefined
   #unchecked: { id: number; keyId: string } | undefined
 
-  /** `mayBeginLater`: a file may have been started after the first checkpoint. */
+  /** `mayBeginLater`: whether the source can start after the first checkpoint, as a file can. */
   constructor(keys: VerifyingKeys, where: string, { mayBeginLater }: { mayBeginLater: boolean }) {
     this.#keys = keys
     this.#where = where
     this.#last = mayBeginLater ? undefined : { id: 0, hash: genesis }
   }
 
-  take({ value, isExact }: Line): { bad: FirstBad } | CheckedCheckpoint {
+  check({ value, isExact }: Line): { bad: FirstBad } | CheckedCheckpoint {
     const { type: _type, prev_hash, hash, signature, ...content } = value as Checkpoint
     const { id, at, key_id, heads } = content
     const problem = this.#problemWith(content, prev_hash, hash, signature, isExact)
@@ -47,7 +47,7 @@ export class CheckpointVerifier {
     return { id, at, hash, heads }
   }
 
-  /** Call after the last checkpoint. Without any key, signatures are not checked. */
+  /** Call after the last checkpoint. Without keys, signatures are not checked. */
   end(): FirstBad | null {
     if (this.#unchecked === undefined || this.#keys.size === 0) return null
     const { id, keyId } = this.#unchecked
@@ -67,7 +67,7 @@ export class CheckpointVerifier {
     const { id, key_id, heads } = content
     const previous = this.#last ?? { id: id - 1, hash: id === 1 ? genesis : prevHash }
     if (id !== previous.id + 1)
-      return `comes after checkpoint ${previous.id}: one was removed, added or moved.`
+      return `comes after checkpoint ${previous.id}: a checkpoint was removed, added or moved.`
     if (!isExact) return 'was altered: it contains JSON that Postern does not write.'
     if (prevHash !== previous.hash)
       return `does not follow checkpoint ${previous.id}: one of the two was altered.`
@@ -86,7 +86,7 @@ export class CheckpointVerifier {
 const isHead = (head: Partial<Head> | null): boolean =>
   Number.isSafeInteger(head?.chain) && Number.isSafeInteger(head?.seq) && typeof head?.hash === 'string'
 
-/** Canonical JSON rejects unpaired surrogates, which a forged file may contain. */
+/** Canonical JSON rejects unpaired surrogates, which a forged file can contain. */
 function checkpointHashOf(prevHash: string, content: CheckpointContent): string | undefined {
   try {
     return checkpointHash(prevHash, content)

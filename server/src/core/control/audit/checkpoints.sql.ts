@@ -3,7 +3,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { CheckpointContent, Head } from './chain.ts'
 import { checkpointLine, instant } from './json-lines.sql.ts'
 
-/** Locked while a checkpoint is made and while the file is written, so that two processes never use the same number. */
+/** Held while a checkpoint is made or the file is written, so two processes never use the same number. */
 export async function lockCheckpoints(tx: ReadTx): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.audit_checkpoints', 0))`.execute(tx)
 }
@@ -29,8 +29,8 @@ export async function findLast(tx: ReadTx): Promise<{ last: LastCheckpoint | und
 }
 
 /**
- * The last rows of chains that have grown since their last checkpoint. Hashes come from the rows themselves; the table of
- * heads only finds the chains. With 100,000 chains this takes 0.2 s on a busy machine with two cores.
+ * The last rows of chains that have grown since their last checkpoint. Hashes are read from the rows; the table of heads is
+ * only used to find the chains. With 100,000 chains this takes 0.2 s on a busy machine with two cores.
  */
 export async function findMovedHeads(tx: ReadTx, limit: number): Promise<Head[]> {
   const { rows } = await sql<Head>`

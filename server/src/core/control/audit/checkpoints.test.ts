@@ -34,26 +34,26 @@ const checkpoint = () => db.transaction((tx) => makeCheckpoint(tx, key))
 const rowOn = (projectId: number | null) => recordEach(db, [auditEntry({ projectId })])
 
 describe('a checkpoint', () => {
-  test('names the ends of the chains that moved since the last one, and none is made when nothing moved', async () => {
+  test('lists the heads of chains that have grown, and is not created if no chain has grown', async () => {
     assert.equal(await checkpoint(), null)
     await rowOn(1)
     await rowOn(1)
     await rowOn(null)
-    const places = async () => (await checkpoint())?.heads.map(({ chain, seq }) => [chain, seq])
-    assert.deepEqual(await places(), [
+    const positions = async () => (await checkpoint())?.heads.map(({ chain, seq }) => [chain, seq])
+    assert.deepEqual(await positions(), [
       [0, 1],
       [1, 2],
     ])
     await rowOn(1)
     await rowOn(2)
-    assert.deepEqual(await places(), [
+    assert.deepEqual(await positions(), [
       [1, 3],
       [2, 1],
     ])
     assert.equal(await checkpoint(), null)
   })
 
-  test('waits for no transaction under way, and does not name what it has not committed', async () => {
+  test('does not wait for open transactions and does not list their rows', async () => {
     const open = Promise.withResolvers<void>()
     const held = db.transaction(async (tx) => {
       await recordAudit(tx, auditEntry({ projectId: 1 }))
@@ -72,12 +72,12 @@ describe('a checkpoint', () => {
     )
   })
 
-  test('can be checked by anybody who has the public key', async () => {
+  test('can be verified with only the public key', async () => {
     const [row] = await database.query<{ hash: Buffer; signature: Buffer }>(
       'select hash, signature from control.audit_checkpoints where id = 1',
     )
     const [text] = writeKeys(verifyingKeysOf([older]))
-    // Derived by HKDF-SHA256 from the master key; another derivation would orphan every checkpoint made so far.
+    // Derived with HKDF-SHA256 from the master key. A different derivation would invalidate all existing checkpoints.
     assert.equal(text, 'old:2b8e66decaf5d68ade7e2444359d5dd5707cc4ec335945c99d1bd8c797f08691')
     const x = Buffer.from(text?.split(':')[1] ?? '', 'hex').toString('base64url')
     const publicKey = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
@@ -86,19 +86,20 @@ describe('a checkpoint', () => {
     assert.throws(() => readKeys(['old:abc']), /is not a public key/)
   })
 
-  test('is made once, however many processes make one at the same time', async () => {
+  test('is created once by concurrent processes', async () => {
     await rowOn(3)
     const made = await Promise.all(Array.from({ length: 6 }, checkpoint))
     assert.equal(made.filter((one) => one !== null).length, 1)
     assert.equal((await verifyAudit(db, { keys })).first_bad, null)
   })
 
-  test('goes on in the next one where the chains are many', async () => {
+  test('has at most 5000 heads; the next checkpoint has the rest', async () => {
     await wideDatabase.query(`
       with rows as (
-        insert into control.audit (chain, seq, at, actor_id, actor_digest, request_id, operation, project_id, resource_type,
-          resource_id, xid, prev_hash, hash)
-        select n, 1, now(), 1, sha256('a'), 'r', 'o', n, 't', '1', pg_current_xact_id(), sha256('p'), sha256(n::text::bytea)
+        insert into control.audit (chain, seq, at, actor_kind, actor_id, actor_digest, request_id, operation, project_id,
+          resource_type, resource_id, xid, prev_hash, hash)
+        select n, 1, now(), 'person', 1, sha256('a'), 'r', 'o', n, 't', '1', pg_current_xact_id(), sha256('p'),
+               sha256(n::text::bytea)
           from generate_series(1, 5001) n returning chain, seq, hash)
       insert into control.audit_heads select * from rows`)
     assert.equal(await makeCheckpoints(wideDb, [older]), 2)
@@ -109,7 +110,7 @@ describe('a checkpoint', () => {
     assert.equal(await makeCheckpoints(wideDb, [older]), 0)
   })
 
-  test('of a key that is gone counts when a later one with a known key follows, and does not when none does', async () => {
+  test('with an unknown key is valid only if a later checkpoint is signed with a known key', async () => {
     await recordEach(rotatedDb, [auditEntry()])
     await makeCheckpoints(rotatedDb, [older])
     await recordEach(rotatedDb, [auditEntry()])
@@ -119,7 +120,7 @@ describe('a checkpoint', () => {
       return first_bad?.problem ?? notes[0]
     }
     const noFile =
-      'No checkpoint file was given: rows removed together with their checkpoints cannot be detected.'
+      'No checkpoint file was provided: rows removed together with their checkpoints cannot be detected.'
     assert.equal(await verified(older, newer), noFile)
     assert.equal(await verified(newer), noFile)
     assert.match((await verified(older)) ?? '', /Checkpoint 2 .* key "new", which is not known here/)
@@ -144,7 +145,7 @@ describe('the checkpoint file', () => {
   const upTo = (n: number) => Array.from({ length: n - first + 1 }, (_, i) => i + first)
   const verified = () => verifyAudit(db, { keys, checkpointFile: file })
 
-  test('of a new installation begins with the first checkpoint, and nothing is said of it', async () => {
+  test('starts with the first checkpoint in a new installation, without notes or log lines', async () => {
     const fresh = path.join(folder, 'fresh')
     const verifiedFresh = () => verifyAudit(freshDb, { keys, checkpointFile: fresh })
     assert.deepEqual([(await verifiedFresh()).ok, (await verifiedFresh()).notes], [true, []])
@@ -154,7 +155,7 @@ describe('the checkpoint file', () => {
     assert.deepEqual(lines, [])
   })
 
-  test('that is begun late, or anew after it was removed, is an error in the log and leaves a note for ever', async () => {
+  test('logs an error and causes a permanent note if it starts after the first checkpoint', async () => {
     await mkdir(home)
     assert.match(
       (await verified()).first_bad?.problem ?? '',
@@ -175,7 +176,7 @@ describe('the checkpoint file', () => {
     assert.equal(notes.length, 1)
   })
 
-  test('whose very first line was cut short has it finished', async () => {
+  test('completes a partial first line', async () => {
     const cutFile = path.join(home, 'cut')
     await catchUpFile(db, cutFile)
     const whole = await readFile(cutFile)
@@ -186,7 +187,7 @@ describe('the checkpoint file', () => {
     }
   })
 
-  test('that cannot be written is told in the log and caught up when it can', async () => {
+  test('logs a write error and receives the missing checkpoints later', async () => {
     await rename(home, `${home}-elsewhere`)
     await rowOn(4)
     await run()
@@ -200,7 +201,7 @@ describe('the checkpoint file', () => {
     assert.equal((await verified()).ok, true)
   })
 
-  test('that cannot be read, or holds something else, is a finding', async () => {
+  test('is reported if it is unreadable, empty or not a checkpoint file', async () => {
     const whole = await readFile(file)
     await writeFile(file, 'nonsense\n')
     assert.match((await verified()).first_bad?.problem ?? '', /contains a line that is not JSON: nonsense/)
@@ -211,11 +212,11 @@ describe('the checkpoint file', () => {
     assert.match(first_bad?.problem ?? '', /mounted cannot be read: EISDIR/)
   })
 
-  test('may get a checkpoint while the audit is verified', async () => {
+  test('can receive a checkpoint during verification', async () => {
     const pipe = path.join(folder, 'pipe')
     await promisify(execFile)('mkfifo', [pipe])
     const verification = verifyAudit(db, { keys, checkpointFile: pipe })
-    // Opened for writing when verification opens it for reading, which it does after it has read the database's own.
+    // Opening the pipe waits until verification opens it, which happens after the checkpoints in the database are read.
     const writer = await open(pipe, 'w')
     await rowOn(4)
     await run()
@@ -225,13 +226,13 @@ describe('the checkpoint file', () => {
     assert.equal(first_bad, null)
   })
 
-  test('gets each line once, however many processes write it', async () => {
+  test('receives each line once from concurrent processes', async () => {
     await rowOn(4)
     await Promise.all(Array.from({ length: 6 }, run))
     assert.deepEqual(await ids(), upTo(await count()))
   })
 
-  test('with the beginning of a line at its end has the line finished', async () => {
+  test('completes a partial last line', async () => {
     const whole = await readFile(file)
     for (const missing of [1, 2, 100]) {
       await truncate(file, whole.length - missing)
@@ -244,7 +245,7 @@ describe('the checkpoint file', () => {
     }
   })
 
-  test('that says something else than the database, or more, is left alone', async () => {
+  test('is not written if it differs from the database or is ahead of it', async () => {
     const whole = await readFile(file, 'utf8')
     lines.length = 0
     const last = await count()

@@ -7,12 +7,15 @@ import { findLast, findMovedHeads, insertCheckpoint, lockCheckpoints } from './c
 import { isSigned, type SigningKey, signHash, signingKeyOf, type VerifyingKeys } from './keys.ts'
 import { askSigner, type Proposal, type SignedCheckpoint } from './signer-messages.ts'
 
-/** Further heads go into the next checkpoint. 5000 heads make a line of about 600 KB. */
+/**
+ * The maximum number of heads in a checkpoint. Remaining heads are added to the next one. A line with 5000 heads is about
+ * 600 KB long.
+ */
 const maxHeads = 5000
 
 /**
- * Signs the heads of the chains that have grown since the last checkpoint; null if none has. The transaction must not have
- * written an audit row itself, because that row would be signed before it is committed.
+ * Signs the heads of the chains that have grown since the last checkpoint. Returns null if no chain has grown. The
+ * transaction must not have written an audit row, because that row would be signed before it is committed.
  */
 export async function makeCheckpoint(tx: Tx, key: SigningKey): Promise<CheckpointContent | null> {
   await lockCheckpoints(tx)
@@ -26,13 +29,13 @@ export async function makeCheckpoint(tx: Tx, key: SigningKey): Promise<Checkpoin
   return content
 }
 
-/** Makes as many checkpoints as it takes to cover every chain that has grown. Returns their number. */
+/** Makes checkpoints until every chain that has grown is covered. Returns the number of checkpoints. */
 export async function makeCheckpoints(db: Db, [first]: MasterKeys): Promise<number> {
   const key = signingKeyOf(first)
   for (let made = 0; ; made++) {
     const checkpoint = await db.transaction((tx) => makeCheckpoint(tx, key))
     if (checkpoint === null) return made
-    // Chains that have grown meanwhile wait for the next run: on a busy server some always have.
+    // Chains that have grown in the meantime are left for the next run. On a busy server there are always some.
     if (checkpoint.heads.length < maxHeads) return made + 1
   }
 }
@@ -44,8 +47,8 @@ export interface SignerConnection {
 }
 
 /**
- * The same, signed by `postern signer`. The request is made outside of a transaction. The response may be a checkpoint that
- * the signer had already signed for a worker that has stopped since.
+ * Like `makeCheckpoints`, but signed by `postern signer`, which is called outside any transaction. The response can be a
+ * checkpoint that the signer has already signed for a worker that stopped before recording it.
  */
 export async function makeCheckpointsBy(signer: SignerConnection, db: Db): Promise<number> {
   for (let made = 0; ; made++) {
@@ -80,7 +83,7 @@ async function signedBy({ socket, keys }: SignerConnection, proposal: Proposal):
   return response.checkpoint
 }
 
-/** False if another process has recorded it meanwhile. */
+/** Returns false if another process has already recorded it. */
 async function recordCheckpoint(
   tx: Tx,
   { prev_hash, hash, signature, ...content }: SignedCheckpoint,
@@ -95,14 +98,14 @@ async function recordCheckpoint(
 export interface CheckpointDeps {
   db: Db
   masterKeys: MasterKeys
-  /** Undefined: the first of the master keys signs. */
+  /** If undefined, the first master key signs. */
   signer?: SignerConnection | undefined
-  /** The checkpoint file. If there is a signer, the signer writes it. */
+  /** The checkpoint file. A signer, if configured, writes it instead. */
   file: string | undefined
   log: Logger
 }
 
-/** Runs every minute. If writing the file fails, the next run appends what is missing. */
+/** Runs every minute. If the file cannot be written, the next run appends the missing checkpoints. */
 export async function runCheckpoints({ db, masterKeys, signer, file, log }: CheckpointDeps): Promise<void> {
   if (signer) {
     await makeCheckpointsBy(signer, db)

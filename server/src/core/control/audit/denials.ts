@@ -1,6 +1,6 @@
 /**
- * Denials: refused requests of signed-in users, counted per actor, operation, error and minute, so that repeated requests
- * cannot fill the table. They are not chained and are deleted after 90 days.
+ * Denials: rejected requests by signed-in users, counted per actor, operation, error and minute. Repeated requests therefore
+ * cannot fill the table. Denials are not chained and are deleted after 90 days.
  */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
@@ -9,8 +9,8 @@ import { type Denial, deleteOldDenials, selectDenials, upsertDenial } from './de
 const keptDays = 90
 
 /**
- * Counts in the table. Denials that arrive while a row is being written are combined into the next write, so that a hundred
- * concurrent denials do not wait for one row with a connection each.
+ * Counts denials in the table. Denials that arrive during a write are combined into the next write. Otherwise a hundred
+ * concurrent denials would occupy a hundred connections while waiting for the same row.
  */
 export class DenialCounter {
   readonly #db: Db

@@ -3,13 +3,15 @@ import { eraseFromActivity } from '../activity/activity.ts'
 import type { RowContent } from './chain.ts'
 import { deletePerson } from './erasure.sql.ts'
 import { recordAudit, shell } from './record.ts'
+import type { ShellOperation } from './shell-operations.ts'
 
-/** Its row records how many entries were erased. Verification compares that with what is missing. */
-const operation = 'audit.erase'
+/** The row records the number of erased entries. Verification compares it with the number of missing entries. */
+const operation = 'audit.erase' satisfies ShellOperation
 
 /**
- * Erases the personal data of an address, as actor and as subject. Audit rows stay, with the user's id and the digests,
- * which reveal nothing without their salt. Returns the number of erased entries; if there were any, records the erasure.
+ * Erases the personal data stored for an address, both as actor and as subject. Audit rows keep the user's id and the
+ * digests, which reveal nothing without their salt. Returns the number of erased entries. Records the erasure if there were
+ * any.
  */
 export async function erasePerson(
   tx: Tx,
@@ -23,7 +25,7 @@ export async function erasePerson(
     requestId,
     operation,
     projectId: null,
-    // Without the address, which has just been erased.
+    // The address is omitted, because it was just erased.
     change: {
       resource: 'person',
       id: requestId,
@@ -38,7 +40,7 @@ export async function erasePerson(
   return rows + activity
 }
 
-/** The number of erased entries that the row records; 0 for rows of other operations. */
+/** The number of erased entries that the row records, or 0 for other operations. */
 export function recordedErasure(row: Pick<RowContent, 'operation' | 'after'>): number {
   if (row.operation !== operation) return 0
   const { rows } = (row.after ?? {}) as { rows?: unknown }

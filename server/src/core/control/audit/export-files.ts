@@ -1,6 +1,6 @@
 /**
- * Exports as files: a full export and any number of exports that continue it. Each is in the order of (chain, seq), so they
- * are merged in that order without loading them into memory.
+ * Exports as files: a full export and any number of exports that continue it. Each file is sorted by (chain, seq), so the
+ * files can be merged without loading them into memory.
  */
 import { UsageError } from '../../../platform/errors.ts'
 import type { EndLine } from './export.ts'
@@ -26,7 +26,7 @@ export async function openExports(paths: string[]): Promise<{ files: ExportFile[
     if (torn !== '' || !isEnd(end)) {
       return {
         files,
-        bad: badFile(`${path} is truncated: its last line, which counts the others, is missing.`),
+        bad: badFile(`${path} is truncated: its last line, with the number of rows, is missing.`),
       }
     }
     files.push({ path, end, lines: () => linesOf(path) })
@@ -46,7 +46,7 @@ const isEnd = (value: unknown): value is EndLine => {
 
 function findGap(files: ExportFile[]): FirstBad | null {
   if (files.filter(({ end }) => end.after === null).length !== 1) {
-    throw new UsageError('Give exactly one full export and, if any, the exports that continue it.')
+    throw new UsageError('Pass exactly one full export and, optionally, exports that continue it.')
   }
   const rest = files.filter(({ end }) => end.after !== null)
   let last = files.find(({ end }) => end.after === null)
@@ -57,7 +57,7 @@ function findGap(files: ExportFile[]): FirstBad | null {
   }
   const [unlinked] = rest
   return unlinked
-    ? badFile(`${unlinked.path} continues an export that was not given: an export is missing.`)
+    ? badFile(`${unlinked.path} continues an export that was not provided: an export is missing.`)
     : null
 }
 
@@ -71,7 +71,9 @@ export async function* checkpointsIn({ path, end, lines }: ExportFile): AsyncGen
     yield lineOfFile(text) ?? { bad: badFile(`${path} contains a checkpoint that is not JSON.`) }
   }
   if (found === end.checkpoints) return
-  yield { bad: badFile(`${path} contains ${found} checkpoints, but its last line says ${end.checkpoints}.`) }
+  yield {
+    bad: badFile(`${path} contains ${found} checkpoints, but its last line states ${end.checkpoints}.`),
+  }
 }
 
 async function* rowsIn({ path, end, lines }: ExportFile): AsyncGenerator<Read> {
@@ -94,7 +96,7 @@ async function* rowsIn({ path, end, lines }: ExportFile): AsyncGenerator<Read> {
     yield line
   }
   if (found === end.rows) return
-  yield { bad: badFile(`${path} contains ${found} audit rows, but its last line says ${end.rows}.`) }
+  yield { bad: badFile(`${path} contains ${found} audit rows, but its last line states ${end.rows}.`) }
 }
 
 export function strayPerson({ value }: Line): FirstBad {

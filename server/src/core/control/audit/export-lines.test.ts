@@ -13,15 +13,15 @@ async function throughPostgres(json: string): Promise<string> {
   return row?.text ?? ''
 }
 
-/** Of every size a double can have. */
+/** A random finite double of any magnitude. */
 function randomNumber(): number {
   const bytes = new DataView(crypto.getRandomValues(new Uint8Array(8)).buffer)
   const value = bytes.getFloat64(0)
   return Number.isFinite(value) ? value : randomNumber()
 }
 
-describe('a line of the database', () => {
-  test('is the value that JavaScript wrote, whatever numbers and names it holds', async () => {
+describe('lineOfDatabase', () => {
+  test('returns the value that JavaScript wrote, for any numbers and names', async () => {
     const numbers = [0, -0, 1, -1, 0.1, 9.99, 1e21, 1.5e-7, 5e-324, Number.MAX_VALUE, Number.MAX_SAFE_INTEGER]
     const value = {
       numbers: [...numbers, ...Array.from({ length: 2000 }, randomNumber)],
@@ -33,7 +33,7 @@ describe('a line of the database', () => {
     assert.equal(lineOfFile(text)?.isExact, true)
   })
 
-  test('shows a number that JavaScript would have written otherwise', async () => {
+  test('detects numbers that JavaScript would not have written', async () => {
     for (const number of [
       '1.0',
       '-2.50',
@@ -45,14 +45,14 @@ describe('a line of the database', () => {
     ]) {
       const line = lineOfDatabase(await throughPostgres(`{"a": [${number}, 1]}`))
       assert.equal(line.isExact, false, number)
-      assert.ok(line.text.includes(number), 'the export has it as the database has it')
+      assert.ok(line.text.includes(number), 'the export contains the number as stored')
       assert.notEqual(lineOfFile(line.text)?.isExact, true, number)
     }
   })
 })
 
-describe('a line of a file', () => {
-  test('is only exact when it is written as an export writes it', () => {
+describe('lineOfFile', () => {
+  test('is exact only in the form that an export writes', () => {
     assert.equal(lineOfFile('{"a":1}')?.isExact, true)
     for (const text of [
       '{"a": 1}',

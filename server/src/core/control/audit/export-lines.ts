@@ -1,13 +1,13 @@
 /**
- * Lines of an export: JSON objects in the form of JSON.stringify. Verification reads the same lines from a file or from
- * the database.
+ * Lines of an export: JSON objects as written by JSON.stringify. Verification reads the same lines from a file or from the
+ * database.
  */
 export interface Line {
   text: string
   value: unknown
   /**
-   * Whether the text represents exactly `value`. JSON can express more than JavaScript: numbers with more digits, 1.0
-   * beside 1, duplicate names. Postern does not write such text, and a hash over `value` would not detect it.
+   * Whether the text represents exactly `value`. JSON can express more than JavaScript: numbers with more digits, 1.0 as
+   * well as 1, duplicate names. Postern does not write such text, and a hash of `value` would not detect it.
    */
   isExact: boolean
 }
@@ -25,8 +25,8 @@ export function lineOfFile(text: string): Line | undefined {
 }
 
 /**
- * From PostgreSQL's JSON, which differs in white space and in the order of names, and has no exponents. Inexact text goes
- * into the export unchanged, so that it is visible there.
+ * Converts PostgreSQL's JSON, which differs in whitespace and in the order of names and has no exponents. Inexact text is
+ * exported unchanged and remains visible in the export.
  */
 export function lineOfDatabase(raw: string): Line {
   // json_agg puts line breaks between elements. Within strings, line breaks are always escaped.
@@ -34,12 +34,12 @@ export function lineOfDatabase(raw: string): Line {
   const value: unknown = JSON.parse(json)
   const text = stringify(value)
   if (text === undefined) return { text: json, value, isExact: false }
-  // The quick comparison suffices for nearly every row. A reviver costs five times as much as parsing.
+  // The quick comparison is sufficient for nearly every row. A reviver takes five times as long as parsing.
   const isExact = withoutSpace(text) === withoutSpace(json) || hasExactNumbers(json)
   return { text: isExact ? text : json, value, isExact }
 }
 
-/** Undefined if the value is nested so deeply that JavaScript can parse but not stringify it. */
+/** Undefined if the value is nested too deeply. JavaScript can parse deeper values than it can stringify. */
 function stringify(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
@@ -59,7 +59,7 @@ function hasExactNumbers(json: string): boolean {
       return value
     })
   } catch (error) {
-    // A reviver handles less depth than `stringify`.
+    // A reviver supports less depth than JSON.stringify.
     if (error instanceof RangeError) return false
     throw error
   }
@@ -67,10 +67,10 @@ function hasExactNumbers(json: string): boolean {
 }
 
 /** True for 1e+21 and 1000000000000000000000. False for 1.0 and 1, because Postern never writes 1.0. */
-const isSameNumber = (ours: string, theirs: string): boolean =>
-  digitsOf(ours) === digitsOf(theirs) && !/\.\d*0$/.test(theirs)
+const isSameNumber = (written: string, source: string): boolean =>
+  digitsOf(written) === digitsOf(source) && !/\.\d*0$/.test(source)
 
-// Both parse to the same number, so comparing the significant digits suffices.
+// Both parse to the same number, so comparing the significant digits is sufficient.
 const digitsOf = (number: string): string =>
   number
     .replace(/e.*$/, '')

@@ -17,7 +17,7 @@ export async function readSnapshot(tx: ReadTx): Promise<Snapshot> {
   return rows[0]
 }
 
-/** Whether a snapshot is ahead of this database's transactions and so comes from another cluster. */
+/** Whether a snapshot is ahead of this database's transactions, which means that the snapshot is from another cluster. */
 export async function isAhead(tx: ReadTx, snapshot: string): Promise<boolean> {
   const { rows } = await sql<{ isAhead: boolean }>`
     select pg_snapshot_xmax(${snapshot}::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) as "isAhead"`.execute(
@@ -26,7 +26,7 @@ export async function isAhead(tx: ReadTx, snapshot: string): Promise<boolean> {
   return rows[0]?.isAhead ?? false
 }
 
-/** A position in the order of (chain, seq). As text, like ids, because a forged number may exceed JavaScript's range. */
+/** A position in the order of (chain, seq). Text, because a forged number can exceed JavaScript's range. */
 export interface Position {
   chain: string
   seq: string
@@ -37,7 +37,7 @@ export interface RenderedRow extends Position {
   line: string | null
 }
 
-/** Filters of the rows: one chain, and the rows visible in a snapshot. */
+/** Row filters: one chain, and visibility in a snapshot. */
 export interface RowQuery {
   chain: number | undefined
   snapshot: string | undefined
@@ -46,8 +46,8 @@ export interface RowQuery {
 export const rowPageSize = 1000
 
 /**
- * Visible in the snapshot. A row whose transaction id is ahead of this database's comes from another cluster and was
- * restored from a dump.
+ * Whether the row is visible in the snapshot. A row with a transaction id ahead of this database was restored from a dump of
+ * another cluster and counts as visible.
  */
 const wasCommitted = (snapshot: string): RawBuilder<boolean> => sql<boolean>`(
   pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot) or a.xid >= pg_snapshot_xmax(pg_current_snapshot()))`
@@ -93,8 +93,8 @@ const wasCommittedBetween = (after: string, snapshot: string): RawBuilder<boolea
   and pg_visible_in_snapshot(a.xid, ${snapshot}::pg_snapshot))`
 
 /**
- * The ranges of rows committed between two snapshots. A chain has one range unless rows were removed or inserted: a forged
- * number must not create a range of a billion rows.
+ * The ranges of rows committed between two snapshots. A chain has one range unless rows were removed or inserted. Ranges are
+ * built so that a forged number cannot create a range of a billion rows.
  */
 export async function findRanges(
   tx: ReadTx,
@@ -126,7 +126,7 @@ export async function readRanges(
   return rows
 }
 
-/** Small, because a checkpoint may have many heads. */
+/** Small, because a checkpoint can have many heads. */
 export const checkpointPageSize = 100
 
 export async function readCheckpoints(

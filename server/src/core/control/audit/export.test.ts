@@ -55,7 +55,7 @@ async function saved({ text }: Exported, name: string): Promise<string> {
   return file
 }
 
-/** The database as it is a while later. */
+/** The same database with its clock moved forward. */
 async function later(offset: string): Promise<Db> {
   const name = new URL(database.url).pathname.slice(1)
   await database.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
@@ -66,7 +66,7 @@ const namesOf = ({ rows }: Exported): string[] => rows.map(({ chain, seq }) => `
 const keys = verifyingKeysOf(masterKeys)
 
 describe('an export', () => {
-  test('holds the rows by chain and number with their people, the checkpoints, and a last line that counts them', async () => {
+  test('contains the rows by chain and number with personal data, the checkpoints, and a last line with their counts', async () => {
     await recordEach(db, everyKind)
     await makeCheckpoints(db, masterKeys)
     const before = await databaseNow(database)
@@ -94,7 +94,7 @@ describe('an export', () => {
     assert.deepEqual({ ok, verified }, { ok: true, verified: 7 })
   })
 
-  test('of one project holds its chain alone, and is held against checkpoints over all of them', async () => {
+  test('of one project contains only its chain and is verified against checkpoints of all chains', async () => {
     const [checkpoint = ''] = (await exported()).text
       .split('\n')
       .filter((line) => line.includes('"checkpoint"'))
@@ -111,7 +111,7 @@ describe('an export', () => {
     assert.match(first_bad?.problem ?? '', /^Row 3 of chain 8 is missing/)
   })
 
-  test('is not blamed for what is newer than itself in the checkpoint file', async () => {
+  test('verifies if the checkpoint file is newer', async () => {
     const checkpointFile = path.join(folder, 'later-checkpoints')
     const file = await saved(await exported(), 'older')
     await catchUpFile(db, checkpointFile)
@@ -121,14 +121,14 @@ describe('an export', () => {
     await catchUpFile(laterDb, checkpointFile)
     const { first_bad, notes } = await verifyExport([file], { keys, checkpointFile })
     assert.equal(first_bad, null)
-    assert.match(notes[0] ?? '', /has checkpoints from 2 on that are newer than/)
+    assert.match(notes[0] ?? '', /The checkpoints in .* from 2 on are newer than/)
   })
 
-  test('goes on from an earlier one with exactly what was committed since', async () => {
+  test('continues an earlier export with exactly the rows committed since', async () => {
     const first = await exported()
     const open = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
-    // Its transaction number is the oldest, its commit the last.
+    // This transaction has the lowest id and commits last.
     const late = db.transaction(async (tx) => {
       await sql`select pg_current_xact_id()`.execute(tx)
       begun.resolve()
@@ -159,17 +159,17 @@ describe('an export', () => {
         files.filter((_, i) => !left.includes(i)),
         { keys },
       )
-    assert.match((await without(0)).first_bad?.problem ?? '', /continues an export that was not given/)
+    assert.match((await without(0)).first_bad?.problem ?? '', /continues an export that was not provided/)
     await assert.rejects(without(1), /exactly one full export/)
   })
 
-  test('of one project goes on with that project alone', async () => {
+  test('of one project continues with only that project', async () => {
     const first = await exported(db, { projectId: 9 })
     await recordEach(db, [auditEntry(), auditEntry({ projectId: 9 })])
     assert.deepEqual(namesOf(await exported(db, { projectId: 9, after: first.end.next })), ['9/3'])
   })
 
-  test('is known to be cut when its end is missing, wherever it was cut', async () => {
+  test('is detected as truncated at any position', async () => {
     const { text } = await exported()
     for (const length of [0, 1, 500, text.length - 200, text.length - 2, text.length - 1]) {
       const file = path.join(folder, 'cut')
@@ -182,14 +182,14 @@ describe('an export', () => {
     }
   })
 
-  test('refuses to go on from what is not the end of another', async () => {
+  test('rejects an invalid snapshot', async () => {
     for (const after of ['', '5', '5:4:', '5:9:9', '5:9:7,6', '0:1:', '5:9:7;', '9'.repeat(30)]) {
       await assert.rejects(exported(db, { after }), { code: 'invalid_parameter' }, after)
     }
     await assert.rejects(exported(db, { after: '900000000000:900000000000:' }), /start with a full export/)
   })
 
-  test('goes page by page, through long chains as through many', async () => {
+  test('reads long chains and many chains in pages', async () => {
     const before = await exported()
     await db.transaction(async (tx) => {
       for (let i = 0; i < 1050; i++) await recordAudit(tx, auditEntry({ projectId: i < 1020 ? 10 : i }))
@@ -204,13 +204,13 @@ describe('an export', () => {
   })
 })
 
-test('stretches of chains are cut and joined to pages of a thousand rows', () => {
-  const stretches = [
+test('pagesOf splits and combines ranges into pages of a thousand rows', () => {
+  const ranges = [
     { chain: 1n, first: 5n, last: 2400n },
     { chain: 2n, first: 1n, last: 1n },
     { chain: 3n, first: 1n, last: 700n },
   ]
-  const pages = [...pagesOf(stretches)]
+  const pages = [...pagesOf(ranges)]
   const sizes = pages.map((page) => page.reduce((sum, { first, last }) => sum + Number(last - first) + 1, 0))
   assert.deepEqual(sizes, [1000, 1000, 1000, 97])
   assert.deepEqual(pages[2], [
@@ -220,14 +220,14 @@ test('stretches of chains are cut and joined to pages of a thousand rows', () =>
   ])
 })
 
-test('exports made while others write hold every row exactly once, and no prefix of them has a gap', async (t) => {
+test('exports made during writes contain every row exactly once, without gaps', async (t) => {
   let writing = true
   let written = 0
   const pause = () => sleep(Math.random() * 20)
   const writers = Array.from({ length: 6 }, async () => {
     while (writing) {
       await busyDb.transaction(async (tx) => {
-        // A number taken early and a row written late is how an order by number would miss one.
+        // Ordering by transaction id would miss a row that is written late by a transaction with a low id.
         if (Math.random() < 0.5) await sql`select pg_current_xact_id()`.execute(tx)
         await pause()
         await recordAudit(tx, auditEntry({ projectId: 1 + Math.floor(Math.random() * 3) }))
@@ -259,9 +259,9 @@ test('exports made while others write hold every row exactly once, and no prefix
   t.diagnostic(`${written} rows in ${files.length} exports`)
 })
 
-test('an audit restored from a dump into another cluster, whose transactions count anew, is exported and verified', async () => {
+test('an audit log restored from a dump into another cluster can be exported and verified', async () => {
   await recordEach(restoredDb, [auditEntry(), auditEntry()])
-  // As if the second row had been written by a transaction that this cluster has not come to.
+  // The second row gets a transaction id that this cluster has not reached.
   const rows: (RowContent & { type: string; prev_hash: string; hash: string; people: unknown })[] = []
   for await (const { value } of auditLines(restoredDb)) rows.push(value as never)
   const { type: _type, prev_hash, hash: _hash, people: _people, ...content } = rows[1] ?? assert.fail()

@@ -1,10 +1,12 @@
 /**
- * Exports the audit as newline-delimited JSON: the rows in the order of (chain, seq), with their personal data; in a full
- * export then the checkpoints; last a line that counts both, so that a truncated file is detected.
+ * Exports the audit log as newline-delimited JSON: the rows in the order of (chain, seq) with their personal data, then, in
+ * a full export, the checkpoints. The last line contains the number of rows and the number of checkpoints, which makes a
+ * truncated file detectable.
  *
- * An export contains what was committed when it started, although every page is its own transaction: the transaction id of
- * a row shows whether it is visible in the snapshot taken at the start. The last line has that snapshot as `next`, and an
- * export `after` it contains exactly what was committed since, however long a transaction took.
+ * An export contains the rows that were committed when it started, although each page is read in its own transaction. The
+ * transaction id of a row shows whether the row is visible in the snapshot taken at the start. The last line contains that
+ * snapshot as `next`. An export `after` it contains exactly the rows committed since, regardless of how long their
+ * transactions took.
  */
 import type { Db } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -28,9 +30,9 @@ import {
 import { type Line, lineOfDatabase } from './export-lines.ts'
 
 export interface ExportOptions {
-  /** The chain of one project; 0 for changes outside of projects. */
+  /** The chain of one project, or 0 for changes that do not belong to a project. */
   projectId?: number | undefined
-  /** The `next` of an earlier export: only rows committed since. */
+  /** The `next` value of an earlier export. Limits the export to rows committed since then. */
   after?: string | undefined
 }
 
@@ -45,7 +47,7 @@ export interface EndLine {
   next: string
 }
 
-/** PostgreSQL's text form of a pg_snapshot: xmin:xmax:the ids between them that were still running. */
+/** PostgreSQL's text form of a pg_snapshot: xmin:xmax:ids in progress. */
 export function isSnapshot(text: string): boolean {
   const [, xmin, xmax, running] =
     /^([1-9]\d{0,17}):([1-9]\d{0,17}):((?:\d{1,18}(?:,\d{1,18})*)?)$/.exec(text) ?? []
@@ -57,7 +59,7 @@ export function isSnapshot(text: string): boolean {
   )
 }
 
-/** Each line with its line break. */
+/** Yields each line with its line break. */
 export async function* exportAudit(db: Db, options: ExportOptions = {}): AsyncGenerator<string> {
   const { projectId, after } = options
   if (after !== undefined) await requireUsable(db, after)
@@ -88,7 +90,10 @@ export async function* exportAudit(db: Db, options: ExportOptions = {}): AsyncGe
 
 async function requireUsable(db: Db, after: string): Promise<void> {
   if (!isSnapshot(after)) {
-    throw new PosternError('invalid_parameter', '"after" must be the "next" of an earlier export, unchanged.')
+    throw new PosternError(
+      'invalid_parameter',
+      '"after" must be the unchanged value of "next" from an earlier export.',
+    )
   }
   if (await db.read((tx) => isAhead(tx, after))) {
     throw new PosternError(
@@ -100,7 +105,7 @@ async function requireUsable(db: Db, after: string): Promise<void> {
 
 const beforeAll: Position = { chain: String(-(2n ** 63n)), seq: String(-(2n ** 63n)) }
 
-/** With a snapshot, the rows committed in it; without one, the rows that exist when a page is read. */
+/** With a snapshot, only rows visible in it. Without one, the rows that exist when each page is read. */
 export async function* auditLines(
   db: Db,
   { projectId, snapshot }: { projectId?: number | undefined; snapshot?: string | undefined } = {},
@@ -110,9 +115,9 @@ export async function* auditLines(
     const page = await next
     const last = page.length < rowPageSize ? undefined : page.at(-1)
     if (last) {
-      // Read ahead, because processing a page takes the caller as long as reading it takes the database.
+      // Read ahead: the caller takes as long to process a page as the database takes to read one.
       next = read(last)
-      // An error is thrown where the page is awaited. The caller may stop before that.
+      // An error is thrown when the page is awaited. The caller may stop before that.
       next.catch(() => {})
     }
     for (const row of page) yield lineOfRow(row)
@@ -120,7 +125,9 @@ export async function* auditLines(
   }
 }
 
-/** A row that the database cannot read, such as on a bad disk, must be named and must not hide the others. */
+/**
+ * A row that the database cannot read, for example because of a bad disk, must be reported without hiding the other rows.
+ */
 async function readPage(db: Db, after: Position, query: RowQuery): Promise<RenderedRow[]> {
   try {
     return await db.read((tx) => readRows(tx, after, query))
@@ -142,7 +149,7 @@ async function readAlone(db: Db, position: Position): Promise<string | null> {
   }
 }
 
-/** A temporary failure that says nothing about the data. */
+/** A temporary failure, not a problem with the data. */
 export const isOutage = (error: unknown): boolean =>
   error instanceof PosternError && error.code === 'unavailable'
 
@@ -163,7 +170,7 @@ async function* linesSince(
   }
 }
 
-/** Splits and combines ranges so that each page has at most `rowPageSize` rows. */
+/** Splits and combines ranges into pages of at most `rowPageSize` rows. */
 export function* pagesOf(ranges: readonly SeqRange[]): Generator<SeqRange[]> {
   let page: SeqRange[] = []
   let room = BigInt(rowPageSize)
@@ -192,7 +199,7 @@ export async function* checkpointLines(db: Db, upTo: string): AsyncGenerator<Lin
   }
 }
 
-/** Personal data without an audit row. It exists only if someone forged it. */
+/** Personal data without an audit row. Only a forgery can create it. */
 export async function* strayLines(db: Db, projectId?: number): AsyncGenerator<Line> {
   for (let after = beforeAll.seq; ; ) {
     const { last, lines } = await db.read((tx) => readStrays(tx, after, projectId))

@@ -1,4 +1,4 @@
-/** The first problem found. Chain and seq are null if it does not concern a row. */
+/** The first problem found. Chain and seq are null if the problem does not concern a row. */
 export interface FirstBad {
   chain: number | null
   seq: number | null

@@ -1,6 +1,6 @@
 /**
- * Rows as JSON text, built by the database. Through JavaScript's types, a timestamp would lose its microseconds and a number
- * its digits, and SQL null would become JSON null.
+ * Rows as JSON text, built by the database. JavaScript types would lose the microseconds of timestamps and the digits of large
+ * numbers, and would turn SQL null into JSON null.
  */
 import { type RawBuilder, sql } from 'kysely'
 
@@ -8,7 +8,7 @@ import { type RawBuilder, sql } from 'kysely'
 export const instant = (at: RawBuilder<unknown>): RawBuilder<string> =>
   sql<string>`(to_json(${at} at time zone 'UTC') #>> '{}') || 'Z'`
 
-/** Turns JSON null, which Postern never writes, into a string, which it never writes either. Verification refuses it. */
+/** Turns JSON null into a string. Postern writes neither of the two here, and verification rejects the string. */
 const json = (column: string): RawBuilder<unknown> => {
   const value = sql.ref(column)
   return sql`case jsonb_typeof(${value}) when 'null' then to_jsonb('null'::text) else ${value} end`
@@ -22,18 +22,18 @@ const people = sql`(
 
 const columns = sql`
   'type', 'audit', 'chain', a.chain, 'seq', a.seq, 'id', a.id, 'at', ${instant(sql`a.at`)},
-  'actor_id', a.actor_id, 'actor_digest', encode(a.actor_digest, 'hex'),
+  'actor_kind', a.actor_kind, 'actor_id', a.actor_id, 'actor_digest', encode(a.actor_digest, 'hex'),
   'subject_digest', encode(a.subject_digest, 'hex'), 'request_id', a.request_id, 'operation', a.operation,
   'project_id', a.project_id, 'resource_type', a.resource_type, 'resource_id', a.resource_id,
   'reason', a.reason, 'before', ${json('a.before')}, 'after', ${json('a.after')},
-  'related', ${json('a.related')}, 'limit_exception', ${json('a.limit_exception')}, 'xid', a.xid::text,
-  'prev_hash', encode(a.prev_hash, 'hex'), 'hash', encode(a.hash, 'hex')`
+  'related', ${json('a.related')}, 'limit_exception', ${json('a.limit_exception')}, 'bulk_id', a.bulk_id,
+  'xid', a.xid::text, 'prev_hash', encode(a.prev_hash, 'hex'), 'hash', encode(a.hash, 'hex')`
 
 /** A row of `control.audit a`. */
 export const auditLine = sql<string>`json_build_object(${columns},
   'people', coalesce(${people}, '[]'))::text`
 
-/** The same without personal data. */
+/** The row without personal data. */
 export const bareAuditLine = sql<string>`json_build_object(${columns})::text`
 
 /** A row of `control.audit_people p` without an audit row. */

@@ -1,7 +1,6 @@
 /**
  * The Ed25519 keys that sign checkpoints. `postern signer` has its own key. Without a signer, a key is derived from each
- * master key, so that no further secret has to be stored. The public keys are not secret; they verify a checkpoint on any
- * machine.
+ * master key, which avoids another stored secret. The public keys verify checkpoints on any machine.
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto'
 import { UsageError } from '../../../platform/errors.ts'
@@ -42,8 +41,8 @@ export const publicKeyOf = ({ id, privateKey }: SigningKey): VerifyingKeys =>
   new Map([[id, createPublicKey(privateKey)]])
 
 /**
- * The keys that this installation trusts. With a signer, only the listed keys: every Postern process can derive the keys of
- * the master keys, so their signatures prove nothing against such a process.
+ * The keys that this installation trusts. With a signer, only the configured public keys are trusted: every Postern process
+ * can derive keys from the master keys, so a compromised process could sign with a derived key.
  */
 export const trustedKeysOf = ({
   auditPublicKeys,
@@ -62,7 +61,7 @@ export const signHash = ({ privateKey }: SigningKey, hash: string): string =>
 export const isSigned = (key: KeyObject, hash: string, signature: string): boolean =>
   verify(null, Buffer.from(hash, 'hex'), key, Buffer.from(signature, 'hex'))
 
-/** `id:hex`, the form that `postern audit key` prints and `--public-key` accepts. */
+/** In the form `id:hex`, which `postern audit key` prints and `--public-key` accepts. */
 export const writeKeys = (keys: VerifyingKeys): string[] =>
   [...keys].map(([id, key]) => {
     const { x = '' } = key.export({ format: 'jwk' })

@@ -28,7 +28,7 @@ export async function insertHead(tx: Tx, chain: number): Promise<void> {
 
 const json = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
 
-/** In one statement: the row, its personal data and the new head. */
+/** Writes the row, its personal data and the new head in one statement. */
 export async function appendRow(
   tx: Tx,
   row: RowContent & { prev_hash: string; hash: string },
@@ -45,11 +45,12 @@ export async function appendRow(
       insert into control.audit_people (audit_id, part, project_id, salt, email, name, ip, user_agent)
       values ${sql.join(persons)}
     )
-    insert into control.audit (chain, seq, id, at, actor_id, actor_digest, subject_digest, request_id, operation,
-      project_id, resource_type, resource_id, reason, before, after, related, limit_exception, xid, prev_hash, hash)
-    values (${row.chain}, ${row.seq}, ${row.id}, ${row.at}, ${row.actor_id}, decode(${row.actor_digest}, 'hex'),
-      decode(${row.subject_digest}, 'hex'), ${row.request_id}, ${row.operation}, ${row.project_id},
+    insert into control.audit (chain, seq, id, at, actor_kind, actor_id, actor_digest, subject_digest, request_id,
+      operation, project_id, resource_type, resource_id, reason, before, after, related, limit_exception, bulk_id, xid,
+      prev_hash, hash)
+    values (${row.chain}, ${row.seq}, ${row.id}, ${row.at}, ${row.actor_kind}, ${row.actor_id},
+      decode(${row.actor_digest}, 'hex'), decode(${row.subject_digest}, 'hex'), ${row.request_id}, ${row.operation}, ${row.project_id},
       ${row.resource_type}, ${row.resource_id}, ${row.reason}, ${json(row.before)}, ${json(row.after)},
-      ${json(row.related)}, ${json(row.limit_exception)}, ${row.xid}, decode(${row.prev_hash}, 'hex'),
-      decode(${row.hash}, 'hex'))`.execute(tx)
+      ${json(row.related)}, ${json(row.limit_exception)}, ${row.bulk_id}, ${row.xid},
+      decode(${row.prev_hash}, 'hex'), decode(${row.hash}, 'hex'))`.execute(tx)
 }

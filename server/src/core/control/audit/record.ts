@@ -1,19 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../../platform/db/db.ts'
 import { withoutAddresses } from './addresses.ts'
-import { type PersonContent, personDigest, rowHash } from './chain.ts'
+import { type ActorKind, type PersonContent, personDigest, rowHash } from './chain.ts'
 import { appendRow, insertHead, lockHead } from './record.sql.ts'
 
-/** The user or command that performs an operation. */
+/** The actor of an operation. */
 export interface Actor {
-  userId: number
+  kind: ActorKind
+  /** 0 for the shell and the system. */
+  id: number
   email: string | null
   ip: string | null
   userAgent: string | null
 }
 
 /** A `postern` command on the server. */
-export const shell = (userAgent: string): Actor => ({ userId: 0, email: null, ip: null, userAgent })
+export const shell = (userAgent: string): Actor => ({
+  kind: 'shell',
+  id: 0,
+  email: null,
+  ip: null,
+  userAgent,
+})
 
 /** A plain object that can be written as JSON. */
 export type Json = object
@@ -37,16 +45,18 @@ export interface AuditEntry {
   reason: string | null
   /** The customer limit that an administrator exceeded. */
   limitException: { limit: string; value: number; count: number } | null
-  /** The person whom the operation changes (a member, a user). Personal data, so it is not in `before` and `after`. */
+  /** The user or member that the operation changes. Personal data is not stored in `before` and `after`. */
   subject: { email: string; name: string | null } | null
+  /** The bulk action that the entry is part of. */
+  bulkId?: string | undefined
 }
 
-/** The chain for changes outside of projects. */
+/** The chain for changes that do not belong to a project. */
 const globalChain = 0
 
 /**
- * Appends a row to its chain. Locks the head of the chain until the transaction ends, so call it last: other appends to
- * the chain wait. `before` and `after` must not contain secrets; addresses are stored beside the chain.
+ * Appends a row to its chain. Call it last in the transaction: the head of the chain is locked until the transaction ends,
+ * and other appends to the chain wait. `before` and `after` must not contain secrets. Addresses are stored separately.
  */
 export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
   const chain = entry.projectId ?? globalChain
@@ -71,7 +81,8 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
     seq: head.seq + 1,
     id: head.id,
     at: head.at,
-    actor_id: entry.actor.userId,
+    actor_kind: entry.actor.kind,
+    actor_id: entry.actor.id,
     actor_digest: digestOf('actor') ?? '',
     subject_digest: digestOf('subject') ?? null,
     request_id: entry.requestId,
@@ -84,6 +95,7 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
     after: setAside(after, 'after'),
     related: entry.related.length > 0 ? setAside(entry.related, 'related') : null,
     limit_exception: entry.limitException,
+    bulk_id: entry.bulkId ?? null,
     xid: head.xid,
   }
   const hash = rowHash(head.hash, content)
@@ -97,7 +109,7 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
 async function beginChain(tx: Tx, chain: number) {
   await insertHead(tx, chain)
   const head = await lockHead(tx, chain)
-  if (!head) throw new Error(`the head of audit chain ${chain} is gone`)
+  if (!head) throw new Error(`audit chain ${chain} has no head`)
   return head
 }
 
@@ -127,6 +139,6 @@ function personOf(
   return { person, salt, digest: personDigest(salt, person) }
 }
 
-/** The text as PostgreSQL returns it. It stores neither NUL nor an unpaired surrogate. */
+/** The text as PostgreSQL stores it. PostgreSQL supports neither NUL nor unpaired surrogates. */
 const storable = (text: string | null): string | null =>
   text === null ? null : text.toWellFormed().replaceAll('\0', '\uFFFD')

@@ -2,30 +2,30 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { allOf } from '../../shared/bounded-scan.ts'
 
-/** Filters of the list. An absent filter matches every row. */
+/** List filters. An absent filter matches every row. */
 export interface AuditSearch {
-  /** 0 for changes outside of projects. */
+  /** 0 for changes that do not belong to a project. */
   projectId?: number | undefined
   actor?: number | undefined
   operation?: string | undefined
   /** A type, or a type and an id. */
   resource?: [type: string, id?: string] | undefined
   from?: Date | undefined
-  /** Not included. */
+  /** Exclusive. */
   to?: Date | undefined
   limit: number
   beforeId?: number | undefined
 }
 
-/** An operation and the resource type that it changes. There are some dozens; each operation has one type. */
+/** An operation and the resource type that it changes. There are a few dozen kinds. Each operation has one resource type. */
 export interface Kind {
   operation: string
   resource_type: string
 }
 
 /**
- * The kinds that exist, found by a loose index scan. The recursion visits all kinds and filters afterwards: with an
- * operation as an inner condition, PostgreSQL would scan all rows of that operation.
+ * The existing kinds, found with a loose index scan. The recursion visits all kinds, and the filter is applied afterwards.
+ * With the operation as an inner condition, PostgreSQL would scan all rows of that operation.
  */
 export async function findKinds(tx: ReadTx, { operation, resource }: AuditSearch): Promise<Kind[]> {
   const { rows } = await sql<Kind>`
@@ -45,16 +45,16 @@ export async function findKinds(tx: ReadTx, { operation, resource }: AuditSearch
   return rows
 }
 
-/** The id range of a time range, both ends excluded. As text, because a forged id may exceed JavaScript's range. */
+/** The id range of a time range, exclusive at both ends. Text, because a forged id can exceed JavaScript's range. */
 export interface IdRange {
   above: string | null
   below: string | null
 }
 
 /**
- * Ids follow time except for overlapping transactions, so a time range maps to an id range that is one hour wider at
- * either end: a thousand times the duration of a transaction. If the clock was set back by more than that, a search by
- * time can miss a row.
+ * Ids increase with time except in overlapping transactions. A time range therefore maps to an id range that is one hour
+ * wider at each end, a thousand times the duration of a transaction. If the clock was set back by more than that, a search
+ * by time can miss a row.
  */
 export async function findIds(tx: ReadTx, { from, to }: AuditSearch): Promise<IdRange> {
   const { rows } = await sql<IdRange>`
@@ -68,8 +68,8 @@ export async function findIds(tx: ReadTx, { from, to }: AuditSearch): Promise<Id
 const isKind = sql<boolean>`a.operation = kind.operation and a.resource_type = kind.resource_type`
 
 /**
- * The condition for one index range, newest first, and the remaining filters. A resource has few rows; other searches scan
- * the rows of each kind.
+ * The conditions of one index range, and the remaining filters. A search for one resource scans its few rows. Other searches
+ * scan the rows of each kind.
  */
 function indexRangeOf(
   { projectId, actor, operation, resource, from, to }: AuditSearch,
@@ -93,14 +93,14 @@ function indexRangeOf(
 }
 
 export interface Bounds {
-  /** Undefined: rows of any kind, as one range. */
+  /** If undefined, all rows are scanned as one range. */
   kinds: Kind[] | undefined
   ids: IdRange
-  /** Rows scanned in each range. */
+  /** The maximum number of rows scanned in each range. */
   bound: number
 }
 
-/** Ids of up to `limit + 1` rows, newest first, and the id at which the bound was reached, if it was. */
+/** The ids of up to `limit + 1` rows, newest first, and the id at which the scan reached its bound, or null. */
 export async function scan(
   tx: ReadTx,
   search: AuditSearch,
@@ -132,7 +132,7 @@ export async function scan(
   return rows[0] ?? { ids: [], stop: null }
 }
 
-/** One range for each kind, or one for all. Rows beyond the id where a range stopped belong to the next page. */
+/** One range for each kind, or one for all rows. Rows older than the id at which a range stopped are left for the next page. */
 const each = (kinds: Kind[] | undefined): RawBuilder<unknown> =>
   kinds === undefined
     ? sql`(select) as one`

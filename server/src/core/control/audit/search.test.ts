@@ -5,7 +5,7 @@ import { Chance, seed } from '../../../testing/harness/random.ts'
 import { searchToEnd } from '../../../testing/harness/search.ts'
 import { type AuditSearch, auditBounds, searchAudit } from './audit.ts'
 
-/** Whatever is asked for, a search finds what going through all rows one by one finds. */
+/** Compares random searches with a model that filters all rows one by one. */
 const chance = new Chance(seed)
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
@@ -31,9 +31,9 @@ const day = 86_400_000
 const start = Date.parse('2026-01-01T00:00:00Z')
 const rows = makeRows(300)
 await database.query(
-  `insert into control.audit (chain, seq, id, at, actor_id, actor_digest, request_id, operation, project_id,
-                              resource_type, resource_id, xid, prev_hash, hash)
-   select chain, id, id, at, actor_id, hash, 'r', operation, nullif(chain, 0), resource_type, resource_id,
+  `insert into control.audit (chain, seq, id, at, actor_kind, actor_id, actor_digest, request_id, operation,
+                              project_id, resource_type, resource_id, xid, prev_hash, hash)
+   select chain, id, id, at, 'person', actor_id, hash, 'r', operation, nullif(chain, 0), resource_type, resource_id,
           pg_current_xact_id(), hash, hash
      from json_to_recordset($1) as rows (id bigint, chain bigint, at timestamptz, actor_id bigint, operation text,
                                          resource_type text, resource_id text),
@@ -41,7 +41,7 @@ await database.query(
   [JSON.stringify(rows)],
 )
 
-/** A day for each ten rows; within half an hour times and ids need not agree. */
+/** Ten rows per day. Within half an hour, the order of times and ids can differ. */
 function makeRows(count: number): Model[] {
   return Array.from({ length: count }, (_, index) => {
     const [operation, resource_type] = chance.pick(kinds)
@@ -71,23 +71,23 @@ function expected({ projectId, actor, operation, resource, from, to }: AuditSear
 }
 
 const maybe = <T>(make: () => T): T | undefined => (chance.happens(0.5) ? make() : undefined)
-const moment = () => new Date(start + chance.below(32) * day + chance.below(2) * 600_000)
+const randomTime = () => new Date(start + chance.below(32) * day + chance.below(2) * 600_000)
 
 const randomSearch = (): AuditSearch => ({
   projectId: maybe(() => chance.below(5)),
   actor: maybe(() => 6 + chance.below(4)),
-  operation: maybe(() => chance.pick([...kinds.map(([operation]) => operation), 'nothing.such'])),
+  operation: maybe(() => chance.pick([...kinds.map(([operation]) => operation), 'unknown.operation'])),
   resource: maybe(() => {
     const [, type] = chance.pick(kinds)
     return chance.happens(0.5) ? [type] : [type, String(chance.below(5))]
   }),
-  from: maybe(moment),
-  to: maybe(moment),
+  from: maybe(randomTime),
+  to: maybe(randomTime),
   limit: chance.pick([3, 10, 50]),
 })
 
-const little = { inIndex: 50, inTable: 10, scanMs: 3 }
-const least = { inIndex: 1, inTable: 1, scanMs: 0 }
+const smallBounds = { inIndex: 50, inTable: 10, scanMs: 3 }
+const minimalBounds = { inIndex: 1, inTable: 1, scanMs: 0 }
 
 async function assertFound(search: AuditSearch, bounds: typeof auditBounds) {
   const found = await searchToEnd(
@@ -98,21 +98,21 @@ async function assertFound(search: AuditSearch, bounds: typeof auditBounds) {
   return found
 }
 
-describe('a search in the audit', () => {
-  test('finds what there is, newest first, whatever is asked for and however little a page may look at', async (t) => {
+describe('searchAudit', () => {
+  test('finds the expected rows, newest first, with any filters and bounds', async (t) => {
     t.diagnostic(`seed ${chance.seed}`)
     let shortPages = 0
     for (let n = 0; n < 60; n++) {
-      const bounds = chance.pick([auditBounds, little, least])
+      const bounds = chance.pick([auditBounds, smallBounds, minimalBounds])
       shortPages += (await assertFound(randomSearch(), bounds)).shortPages
     }
     assert.ok(shortPages > 5, `${shortPages} pages were short`)
   })
 
-  test('looks for an actor, an operation and a kind of resource at once without looking row by row', async () => {
-    for (const operation of [undefined, 'endpoints.edit', 'projects.edit', 'nothing.such']) {
+  test('combines actor, operation and resource type without filtering row by row', async () => {
+    for (const operation of [undefined, 'endpoints.edit', 'projects.edit', 'unknown.operation']) {
       for (const resource of [undefined, ['endpoint'] as [string]]) {
-        const { shortPages } = await assertFound({ actor: 7, operation, resource, limit: 500 }, least)
+        const { shortPages } = await assertFound({ actor: 7, operation, resource, limit: 500 }, minimalBounds)
         assert.equal(shortPages, 0)
       }
     }

@@ -1,6 +1,6 @@
 /**
- * The signer's checkpoint file: one signed checkpoint per line, in the form of an export. It is both the signer's state and
- * the checkpoint file of the installation. The signer's user writes it; Postern's user reads it.
+ * The signer's checkpoint file: one signed checkpoint per line, in the export format. It is both the signer's state and the
+ * installation's checkpoint file. The signer's user writes it, and Postern's user reads it.
  */
 import { open, stat, truncate } from 'node:fs/promises'
 import { UsageError } from '../../../platform/errors.ts'
@@ -22,13 +22,13 @@ export async function readSigned(path: string, keys: VerifyingKeys): Promise<Sig
   const verifier = new CheckpointVerifier(keys, path, { mayBeginLater: true })
   let wholeBytes = 0
   for await (const { text, isTorn } of linesOf(path)) {
-    // Truncated by a crash, before the signature was sent.
+    // A crash interrupted the write, so the signature was never sent.
     if (isTorn) {
       await truncate(path, wholeBytes)
       break
     }
     const line = lineOfFile(text)
-    const read = line && verifier.take(line)
+    const read = line && verifier.check(line)
     if (!line || !read || 'bad' in read) {
       const problem = read && 'bad' in read ? read.bad.problem : 'One of its lines is not a checkpoint.'
       throw new UsageError(`Signed checkpoints cannot be read from ${path}. ${problem}`)
@@ -41,7 +41,7 @@ export async function readSigned(path: string, keys: VerifyingKeys): Promise<Sig
   return signed
 }
 
-/** Written to disk before the signature is sent. A partial write on a full disk is undone, so that lines stay separate. */
+/** Writes the checkpoint to disk before its signature is sent. Undoes a partial write, for example on a full disk. */
 export async function appendSigned(path: string, checkpoint: SignedCheckpoint): Promise<void> {
   const file = await open(path, 'a', 0o640)
   try {

@@ -1,7 +1,7 @@
 /**
- * The protocol of `postern signer`: one JSON object per line. The worker proposes a checkpoint. The signer responds with the
- * checkpoint that it has signed under that number, which is the proposal unless it has signed another one before, or with
- * the reason for its refusal.
+ * The protocol of `postern signer`: one JSON object per line. The worker proposes a checkpoint. The signer returns the
+ * checkpoint that it has signed with that number: the proposal, or an earlier one if the number is already used. If it
+ * rejects the proposal, it returns the reason.
  */
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
@@ -40,13 +40,14 @@ export type SignerResponse =
   | { type: 'status'; public_key: string; last: { id: number; hash: string } | null }
   | { type: 'refused'; reason: string }
 
-/** 5000 heads are about 600 KB. */
+/** A line with 5000 heads is about 600 KB long. */
 const lineBytes = 2 ** 20
 
-/** How long the signer waits for a request. */
+/** The signer's limits for a request. */
 export const requestLimits = { lineBytes, timeoutMs: 10_000 }
 
-// The signer reads the new rows. If that takes longer, it continues, and the next proposal gets the result.
+// The signer reads the new rows before it responds. If that exceeds the timeout, the signer continues, and the next proposal
+// gets the result.
 const responseLimits = { lineBytes, timeoutMs: 30_000 }
 
 /** Undefined if the line is not a valid request. */

@@ -4,7 +4,7 @@ import { bareAuditLine } from './json-lines.sql.ts'
 
 export const signedPageSize = 1000
 
-/** Rows of one chain in order, after `after` and up to `upTo`. */
+/** Rows of one chain in order, after `after` and up to and including `upTo`. */
 export async function readChain(
   tx: ReadTx,
   { chain, after, upTo }: { chain: number; after: number; upTo: number },

@@ -31,7 +31,7 @@ const key = signingKeyFrom({ id: 'signer-1', seed: Buffer.alloc(32, 7) })
 const keys = publicKeyOf(key)
 const file = path.join(folder, 'checkpoints')
 const socket = path.join(folder, 'socket')
-const place = { socket, keys }
+const connection = { socket, keys }
 const lines: string[] = []
 const log = createLogger('warn', { write: (line) => void lines.push(line) })
 
@@ -58,7 +58,7 @@ const headOf = async (chain: number) => {
   )
   return { chain, seq: row?.seq ?? 0, hash: row?.hash ?? '' }
 }
-/** As a worker proposes it, but for what is given. */
+/** A worker's proposal with the specified changes. */
 const proposal = async (given: Partial<Proposal> = {}): Promise<Proposal> => {
   const { id, hash: prev_hash } = await lastOf()
   return {
@@ -75,20 +75,20 @@ const refusal = async (request: Proposal): Promise<string> => {
   return answer.type === 'refused' ? answer.reason : `signed ${JSON.stringify(answer)}`
 }
 
-describe('the signer of checkpoints', () => {
-  test('signs what moved, keeps it in its own file, and the audit verifies with its public key', async () => {
+describe('the checkpoint signer', () => {
+  test('signs grown chains, appends to its file, and the audit log verifies with its public key', async () => {
     await rowOn(1)
     await rowOn(null)
-    assert.equal(await makeCheckpointsBy(place, db), 1)
-    assert.equal(await makeCheckpointsBy(place, db), 0)
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
+    assert.equal(await makeCheckpointsBy(connection, db), 0)
     await rowOn(1)
-    assert.equal(await makeCheckpointsBy(place, db), 1)
-    const kept = (await readFile(file, 'utf8'))
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
+    const written = (await readFile(file, 'utf8'))
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
     assert.deepEqual(
-      kept.map(({ id, key_id }) => [id, key_id]),
+      written.map(({ id, key_id }) => [id, key_id]),
       [
         [1, 'signer-1'],
         [2, 'signer-1'],
@@ -98,12 +98,12 @@ describe('the signer of checkpoints', () => {
     assert.deepEqual([ok, signed, notes], [true, true, []])
   })
 
-  test('listens for its user and its group alone', async () => {
+  test('gives access only to its user and group', async () => {
     assert.equal((await stat(socket)).mode & 0o777, 0o660)
     assert.equal((await stat(file)).mode & 0o777, 0o640)
   })
 
-  test('signs no second head for a number that it has signed, and answers with the first', async () => {
+  test('returns the signed checkpoint for a number that is already used', async () => {
     const { id, hash } = await lastOf()
     const [, before] = (await readFile(file, 'utf8')).trimEnd().split('\n')
     const { prev_hash, ...first } = JSON.parse(before ?? '')
@@ -116,38 +116,41 @@ describe('the signer of checkpoints', () => {
     assert.equal((await readFile(file, 'utf8')).trimEnd().split('\n').length, 2)
   })
 
-  test('signs no row that was signed, that is not there, or that has another hash', async () => {
+  test('rejects rows that are already signed, missing, or have a different hash', async () => {
     const head = await headOf(1)
     const [signedSeq] = (await lastOf()).heads.filter(({ chain }) => chain === 1).map(({ seq }) => seq)
     for (const [heads, reason] of [
       [[{ ...head, seq: signedSeq ?? 0 }], /is not after row 2, which was signed/],
       [[{ ...head, seq: head.seq + 1 }], /Chain 1 has no row 4/],
-      [[{ ...head, hash: 'ab'.repeat(32) }], /Row 3 of chain 1 has another hash in the database/],
+      [[{ ...head, hash: 'ab'.repeat(32) }], /Row 3 of chain 1 has a different hash in the database/],
       [[head, head], /The heads are not in ascending order/],
     ] as const) {
       assert.match(await refusal(await proposal({ heads: [...heads] })), reason)
     }
   })
 
-  test('signs no chain that was written anew, whatever the database says', async () => {
-    // The superuser does it; whoever owns the tables can.
+  test('rejects a rewritten chain', async () => {
+    // As a superuser. The owner of the tables could do the same.
     await rowOn(5)
     await rowOn(5)
-    assert.equal(await makeCheckpointsBy(place, db), 1)
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
     await database.query('alter table control.audit disable trigger append_only')
     await database.query('alter table control.audit_heads disable trigger all')
-    await database.query('create table public.kept as select * from control.audit where chain = 5')
+    await database.query('create table public.original as select * from control.audit where chain = 5')
     await database.query('delete from control.audit where chain = 5')
     await database.query('delete from control.audit_heads where chain = 5')
     for (let row = 0; row < 3; row++) await rowOn(5)
-    await assert.rejects(makeCheckpointsBy(place, db), /Row 3 of chain 5 does not continue what was signed/)
+    await assert.rejects(
+      makeCheckpointsBy(connection, db),
+      /Row 3 of chain 5 does not continue the signed chain/,
+    )
     await database.query('delete from control.audit where chain = 5')
-    await database.query('insert into control.audit overriding system value select * from public.kept')
+    await database.query('insert into control.audit overriding system value select * from public.original')
     await database.query(
-      `insert into control.audit_heads select chain, seq, hash from public.kept order by seq desc limit 1
+      `insert into control.audit_heads select chain, seq, hash from public.original order by seq desc limit 1
        on conflict (chain) do update set seq = excluded.seq, hash = excluded.hash`,
     )
-    await database.query('drop table public.kept')
+    await database.query('drop table public.original')
     await database.query('alter table control.audit enable trigger append_only')
     await database.query(
       'delete from control.audit_people where audit_id not in (select id from control.audit)',
@@ -155,7 +158,7 @@ describe('the signer of checkpoints', () => {
     assert.equal((await verified()).first_bad, null)
   })
 
-  test('gives what it signed to the next worker when one ended before it was recorded', async () => {
+  test('returns a checkpoint that was signed but not recorded to the next worker', async () => {
     await rowOn(1)
     const orphan = await askSigner(socket, await proposal())
     assert.ok(orphan.type === 'signed')
@@ -164,27 +167,27 @@ describe('the signer of checkpoints', () => {
     assert.match(notes.join(), /is in .* and not yet in the database/)
     await restart()
     await rowOn(2)
-    assert.equal(await makeCheckpointsBy(place, db), 1)
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
     assert.equal((await lastOf()).hash, orphan.checkpoint.hash)
-    assert.equal(await makeCheckpointsBy(place, db), 1)
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
     assert.deepEqual([(await verified()).ok, (await verified()).notes], [true, []])
   })
 
-  test('of several workers at once records each checkpoint once', async () => {
+  test('lets concurrent workers record each checkpoint once', async () => {
     await rowOn(1)
-    const made = await Promise.all(Array.from({ length: 5 }, () => makeCheckpointsBy(place, db)))
+    const made = await Promise.all(Array.from({ length: 5 }, () => makeCheckpointsBy(connection, db)))
     assert.deepEqual(made.toSorted(), [0, 0, 0, 0, 1])
     assert.equal((await verified()).ok, true)
   })
 
-  test('drops the beginning of a line that a crash has left', async () => {
+  test('removes a partial line left by a crash', async () => {
     const whole = await readFile(file)
     await appendFile(file, '{"type":"checkpoint","id":')
     await restart()
     assert.deepEqual(await readFile(file), whole)
   })
 
-  test('does not start with a file that was altered', async () => {
+  test('does not start with an altered file', async () => {
     const whole = await readFile(file, 'utf8')
     await rm(file)
     await appendFile(file, whole.replace('"seq":1', '"seq":9'))
@@ -194,7 +197,7 @@ describe('the signer of checkpoints', () => {
     await open()
   })
 
-  test('cuts off who sends too much, and refuses what is no request', async () => {
+  test('rejects invalid and oversized requests', async () => {
     const limits = { lineBytes: 2 ** 20, timeoutMs: 60_000 }
     assert.match(await askLine(socket, '{"type":"sign"}', limits), /"refused","reason":"Invalid request."/)
     assert.match(await askLine(socket, '{"type":"status","more":1}', limits), /refused/)
@@ -204,29 +207,29 @@ describe('the signer of checkpoints', () => {
     assert.deepEqual(status.last, { id: (await lastOf()).id, hash: (await lastOf()).hash })
   })
 
-  test('signs no date that is not the present one', async () => {
+  test('rejects a time that is not current', async () => {
     await rowOn(1)
     for (const at of ['2020-01-01T00:00:00Z', '2999-01-01T00:00:00Z', '2026-99-99T99:99:99Z'])
       assert.match(await refusal(await proposal({ at })), /is dated/)
-    assert.equal(await makeCheckpointsBy(place, db), 1)
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
   })
 
-  test('signs no second head after its file was put back to an earlier state', async () => {
+  test('refuses to sign after its file was replaced with an older copy', async () => {
     const whole = await readFile(file, 'utf8')
     const lines = whole.trimEnd().split('\n')
     await truncate(file, Buffer.byteLength(`${lines.slice(0, -1).join('\n')}\n`))
     await restart()
     await rowOn(1)
     const { id, prev_hash } = JSON.parse(lines.at(-1) ?? '')
-    assert.match(await refusal(await proposal({ id, prev_hash })), /it is an old copy/)
+    assert.match(await refusal(await proposal({ id, prev_hash })), /the file is an old copy/)
     await truncate(file, 0)
     await appendFile(file, whole)
     await restart()
-    assert.equal(await makeCheckpointsBy(place, db), 1)
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
     assert.equal((await verified()).ok, true)
   })
 
-  test('lets no process without its key make a checkpoint that verifies', async () => {
+  test('is the only process that can make a valid checkpoint', async () => {
     await rowOn(1)
     const asMasterKey = signingKeyOf(masterKeys[0])
     const { id, at, heads, prev_hash } = await proposal()
@@ -241,23 +244,23 @@ describe('the signer of checkpoints', () => {
         [id, at, JSON.stringify(heads), name, prev_hash, hash, signHash(asMasterKey, hash)],
       )
       assert.match((await verified()).first_bad?.problem ?? '', problem)
-      // And the signer does not go on from it.
-      await assert.rejects(makeCheckpointsBy(place, db), /does not follow checkpoint/)
+      // The signer does not continue from it either.
+      await assert.rejects(makeCheckpointsBy(connection, db), /does not follow checkpoint/)
       await database.query('alter table control.audit_checkpoints disable trigger append_only')
       await database.query('delete from control.audit_checkpoints where id = $1', [id])
       await database.query('alter table control.audit_checkpoints enable trigger append_only')
     }
-    assert.equal(await makeCheckpointsBy(place, db), 1)
+    assert.equal(await makeCheckpointsBy(connection, db), 1)
     assert.equal((await verified()).ok, true)
   })
 
-  test('goes on from checkpoints that were signed with a master key before there was a signer', async () => {
+  test('continues from checkpoints signed with a master key before the signer was installed', async () => {
     const older = await testDatabase()
     const olderDb = openDatabase(older).as('admin')
     const url = older.superuserUrl.replace('postgres://postgres@', `postgres://${readonlyLogin}@`)
     await recordEach(olderDb, [auditEntry({ projectId: 1 }), auditEntry({ projectId: 2 })])
     await makeCheckpoints(olderDb, masterKeys)
-    const begun = { ...place, socket: path.join(folder, 'later') }
+    const begun = { ...connection, socket: path.join(folder, 'later') }
     const laterFile = path.join(folder, 'later-checkpoints')
     const signer = await CheckpointSigner.open({
       ...{ db: openDatabase({ ...older, url, cellUrl: undefined }).as('readonly'), key, log },

@@ -1,14 +1,14 @@
 /**
- * `postern signer`: signs checkpoints for a worker that does not have the key, after verifying them itself.
+ * `postern signer`: verifies and signs checkpoints for a worker that does not have the key.
  *
- * - Each number is signed once. A proposal with the number of the last checkpoint gets the last checkpoint again.
- * - A checkpoint must follow the last signed one, whatever the database contains.
- * - Its time must be within five minutes of the database's clock.
- * - Nothing is signed if the database has a later checkpoint than the file: the file is then an older copy.
- * - Only rows after the last signed row of a chain are signed. Each is read from the database, with a read-only login, and
- *   must continue the chain from the signed row.
+ * - Each number is signed once. A proposal with the number of the last checkpoint returns the last checkpoint again.
+ * - A checkpoint must follow the last signed checkpoint, regardless of the contents of the database.
+ * - The time of a checkpoint must be within five minutes of the database's clock.
+ * - Nothing is signed if the database has a later checkpoint than the file, because the file is then an old copy.
+ * - Only rows after the last signed row of a chain are signed. The signer reads each row from the database with a read-only
+ *   login, and the rows must continue the chain from the signed row.
  *
- * So an attacker who controls the worker or the API can have appended rows signed, but cannot have signed history replaced.
+ * An attacker who controls the worker or the API can append rows and get them signed, but cannot replace signed history.
  * Not implemented: keys in a PKCS #11 token or a KMS.
  */
 import type { Db } from '../../../platform/db/db.ts'
@@ -30,14 +30,17 @@ import {
 } from './signer-messages.ts'
 
 export interface SignerDeps {
-  /** With the role `postern_readonly`. */
+  /** Connected with the role `postern_readonly`. */
   db: Db
   key: SigningKey
   file: string
   log: Logger
 }
 
-/** A proposal may have waited for the previous one. */
+/**
+ * The maximum difference between a checkpoint's time and the database's clock, including the time that a proposal waits for
+ * the previous one.
+ */
 const maxTimeDifferenceMs = 5 * 60_000
 
 /** Why a proposal is not signed. */
@@ -87,7 +90,7 @@ export class CheckpointSigner {
   async #sign({ id, at, heads, prev_hash }: Proposal): Promise<SignedCheckpoint> {
     const { db, key, file } = this.#deps
     const { last } = this.#signed
-    // The worker stopped between signature and insert, or two workers sent the proposal.
+    // The worker stopped between receiving the signature and inserting the checkpoint, or two workers sent the proposal.
     if (last && last.id === id && last.prev_hash === prev_hash) return last
     const { last: stored, at: now } = await db.read(findLast)
     const before = last ?? stored ?? { id: 0, hash: genesis }
@@ -98,7 +101,7 @@ export class CheckpointSigner {
     }
     if (stored && stored.id > before.id) {
       throw new Refusal(
-        `The database has checkpoint ${stored.id}, but ${file} ends with checkpoint ${before.id}: it is an old copy.`,
+        `The database has checkpoint ${stored.id}, but ${file} ends with checkpoint ${before.id}: the file is an old copy.`,
       )
     }
     // Also true for NaN.
@@ -132,7 +135,8 @@ export class CheckpointSigner {
         throw new Refusal(`Chain ${chain} has no row ${at.seq + 1}.`)
       }
     }
-    if (at.hash !== hash) throw new Refusal(`Row ${seq} of chain ${chain} has another hash in the database.`)
+    if (at.hash !== hash)
+      throw new Refusal(`Row ${seq} of chain ${chain} has a different hash in the database.`)
   }
 }
 
@@ -144,11 +148,11 @@ function next(at: { seq: number; hash: string }, text: string, chain: number) {
     content.seq === at.seq + 1 &&
     prev_hash === at.hash &&
     rowHash(at.hash, content as RowContent) === hash
-  if (!isValid) throw new Refusal(`Row ${at.seq + 1} of chain ${chain} does not continue what was signed.`)
+  if (!isValid) throw new Refusal(`Row ${at.seq + 1} of chain ${chain} does not continue the signed chain.`)
   return { seq: content.seq, hash }
 }
 
-/** Listens until closed. */
+/** Listens on the socket until it is closed. */
 export function serveSigner(signer: CheckpointSigner, socket: string, log: Logger) {
   return serveLines(socket, requestLimits, async (line) => {
     const request = readRequest(line)

@@ -10,22 +10,22 @@ import { type EndLine, exportAudit } from './export.ts'
 import { verifyFiles } from './verify.ts'
 
 /**
- * An export altered at random, again and again, with a checkpoint over every row and a copy of the checkpoints
- * elsewhere: nothing may pass.
+ * Random changes to an export in which checkpoints cover every row and are also in a separate file. Verification must detect
+ * every change.
  */
 const tamperings = Number(process.env['POSTERN_TEST_TAMPERINGS'] ?? 1_000)
 
 const { database, db, keys, checkpointFile } = await intrudedAudit()
 await makeCheckpoints(db, masterKeys)
 await catchUpFile(db, checkpointFile)
-// An export must hold the checkpoints that were made some while before it.
+// An export must contain the checkpoints that were made more than a minute before it.
 const name = new URL(database.url).pathname.slice(1)
 await database.query(`alter database ${name} set postern.clock_offset = '1 hour'`)
 const laterDb = openDatabase(database).as('admin')
 const lines: string[] = []
 for await (const line of exportAudit(laterDb)) lines.push(line.slice(0, -1))
 
-/** What is in memory as verification reads it from a file, which ten thousand times over takes too long. */
+/** Verifies lines in memory, because ten thousand files would take too long. */
 function verify(all: string[]) {
   async function* read() {
     for (const text of all.join('\n').split('\n')) yield { text }
@@ -46,9 +46,9 @@ const indexesOf = (type: string): number[] =>
 const audits = indexesOf('audit')
 const checkpoints = indexesOf('checkpoint')
 const read = <T>(all: string[], i: number): T => JSON.parse(all[i] as string) as T
-const letters = [...'0123456789abcdefxyzAZ "{}[]:,.-+\\\n\u2028é']
+const characters = [...'0123456789abcdefxyzAZ "{}[]:,.-+\\\n\u2028é']
 
-/** The last line counts the others; a careful forger sees to it. */
+/** Corrects the counts in the last line, as a careful forger would. */
 function recount(all: string[]): void {
   const end = read<{ rows: number; checkpoints: number }>(all, all.length - 1)
   end.rows = all.filter((line) => line.startsWith('{"type":"audit"')).length
@@ -70,28 +70,28 @@ function changeField(row: Record<string, unknown>): void {
   else row[name] = value === null ? pick<unknown>([{}, 'x', 0, false]) : null
 }
 
-/** Each changes a copy of the lines, and tells which of them, where it is one. */
+/** Each function changes the lines and returns the index of the changed line, if there is only one. */
 const kinds: Record<string, (all: string[]) => number | undefined> = {
-  letterReplaced(all) {
+  characterReplaced(all) {
     const i = pick([...audits, ...checkpoints])
     const line = all[i] as string
     const at = random(line.length)
-    const letter = pick(letters.filter((letter) => letter !== line[at]))
-    all[i] = line.slice(0, at) + letter + line.slice(at + 1)
+    const character = pick(characters.filter((character) => character !== line[at]))
+    all[i] = line.slice(0, at) + character + line.slice(at + 1)
     return i
   },
-  letterRemoved(all) {
+  characterRemoved(all) {
     const i = pick([...audits, ...checkpoints])
     const line = all[i] as string
     const at = random(line.length)
     all[i] = line.slice(0, at) + line.slice(at + 1)
     return i
   },
-  letterAdded(all) {
+  characterAdded(all) {
     const i = pick([...audits, ...checkpoints])
     const line = all[i] as string
     const at = random(line.length)
-    all[i] = line.slice(0, at) + pick(letters) + line.slice(at)
+    all[i] = line.slice(0, at) + pick(characters) + line.slice(at)
     return i
   },
   lineRemoved(all) {
@@ -175,7 +175,7 @@ const kinds: Record<string, (all: string[]) => number | undefined> = {
   },
 }
 
-function placeIn(line: string | undefined): [number, number] | undefined {
+function positionIn(line: string | undefined): [number, number] | undefined {
   try {
     const { type, chain, seq } = JSON.parse(line ?? '') as Row
     return type === 'audit' ? [chain, seq] : undefined
@@ -184,7 +184,7 @@ function placeIn(line: string | undefined): [number, number] | undefined {
   }
 }
 
-test(`${tamperings} random tamperings of an export are found`, { timeout: 3_600_000 }, async (t) => {
+test(`${tamperings} random changes to an export are detected`, { timeout: 3_600_000 }, async (t) => {
   t.diagnostic(`seed ${seed} (POSTERN_TEST_SEED repeats it)`)
   assert.deepEqual((await verify(lines)).first_bad, null)
   const counts: Record<string, number> = {}
@@ -197,8 +197,8 @@ test(`${tamperings} random tamperings of an export are found`, { timeout: 3_600_
     const what = `seed ${seed}, tampering ${n}, ${kind}: ${bad?.problem}`
     assert.equal(ok, false, what)
     if (index === undefined) continue
-    const [before, now] = [placeIn(lines[index]), placeIn(altered[index])]
-    // What can still be read as a line with that row must be named.
+    const [before, now] = [positionIn(lines[index]), positionIn(altered[index])]
+    // If the line can still be parsed as the same row, that row must be reported.
     const isRow = /^\{"type":"audit"[^\n]*$/.test(altered[index] ?? '')
     if (isRow && before && now && before.join() === now.join())
       assert.deepEqual([bad?.chain, bad?.seq], before, what)
@@ -206,7 +206,7 @@ test(`${tamperings} random tamperings of an export are found`, { timeout: 3_600_
   t.diagnostic(JSON.stringify(counts))
 })
 
-test('what no database would give is refused, not stumbled over', async () => {
+test('malformed lines are rejected without an exception', async () => {
   const pieces: [old: string, forged: string][] = [
     ['"people":[', '"people":[null,'],
     ['"people":[', '"people":[5,'],

@@ -6,8 +6,8 @@ import { Chance, seed } from '../../../testing/harness/random.ts'
 import type { Verification } from './verify.ts'
 
 /**
- * Every column of the audit, changed one at a time in rows of chance. The columns come from the catalogue: one that
- * is added and left out of the hash fails here. `npm run prove:audit` does it in every row.
+ * Changes every column of the audit tables, one at a time, in random rows. The columns are read from the catalog, so this
+ * test fails for a new column that is not hashed. `npm run prove:audit` changes every row.
  */
 const rowsEach = process.env['POSTERN_TEST_TAMPERINGS'] === undefined ? 5 : Number.POSITIVE_INFINITY
 const chance = new Chance(seed)
@@ -22,7 +22,7 @@ const columns = await database.query<{ table: AuditTable; column: string; type: 
   [auditTables],
 )
 
-/** Other values for a column of a type; a variant that changes nothing in a row is left out for it. */
+/** Other values for a column, by type. A variant that does not change a row is skipped. */
 const variants: Record<string, (column: string) => string[]> = {
   bigint: (c) => [`${c} + 1000000`, `coalesce(${c}, 5)`, 'null', '9007199254740993'],
   text: (c) => [`${c} || ' '`, `upper(${c})`, `case ${c} when '' then null else '' end`, 'null'],
@@ -32,6 +32,7 @@ const variants: Record<string, (column: string) => string[]> = {
     `substr(${c}, 2)`,
     'null',
   ],
+  uuid: () => ['gen_random_uuid()', 'null'],
   xid8: (c) => [`(${c}::text::bigint + 1)::text::xid8`],
   'timestamp with time zone': (c) => [
     `${c} + interval '1 microsecond'`,
@@ -44,7 +45,7 @@ const variants: Record<string, (column: string) => string[]> = {
     `'"null"'::jsonb`,
     `'{}'::jsonb`,
     `case jsonb_typeof(${c}) when 'object' then ${c} || '{"more": 1}' else ${c} || '[1]' end`,
-    // Numbers that JavaScript reads as the same: 3.0 for 3, and one that differs in its 22nd digit.
+    // Numbers that JavaScript cannot distinguish: 3.0 and 3, and numbers that differ in the 22nd digit.
     `regexp_replace(${c}::text, '(: \\d{1,15})([,}\\]])', '\\1.0\\2')::jsonb`,
     `replace(${c}::text, '1000000000000000000000', '1000000000000000000001')::jsonb`,
   ],
@@ -56,7 +57,7 @@ interface Target {
   seq: number | null
 }
 
-/** Every row of a table: how to find it, and the audit row that is to be named for it. */
+/** Queries for the rows of each table, with the audit row that verification must report. */
 const targets: Record<AuditTable, string> = {
   audit: `select format('chain = %s and seq = %s', chain, seq) as where, chain::int, seq::int from control.audit`,
   audit_people: `select format('audit_id = %s and part = %L', audit_id, part) as where, chain::int, seq::int
@@ -65,7 +66,7 @@ const targets: Record<AuditTable, string> = {
   audit_heads: `select format('chain = %s', chain) as where, chain::int, null as seq from control.audit_heads`,
 }
 
-/** Undefined when the variant changes nothing, or one of the constraints that are left does not let it. */
+/** Undefined if the variant changes nothing or violates a remaining constraint. */
 async function tamper(table: AuditTable, column: string, value: string, where: string) {
   let changed = 0
   const verification = await verifyAfter(async () => {
@@ -74,7 +75,7 @@ async function tamper(table: AuditTable, column: string, value: string, where: s
         where ${where} and (${value})::text is distinct from ${column}::text`)
       changed = rowCount ?? 0
     } catch (error) {
-      // Not null, unique.
+      // Such as not null or unique.
       if (!['23502', '23505'].includes((error as pg.DatabaseError).code ?? '')) throw error
     }
   })
@@ -96,9 +97,9 @@ function assertFound(
   else assert.deepEqual([bad?.chain, bad?.seq], [chain, seq], message)
 }
 
-describe('a changed value is found', () => {
+describe('verification', () => {
   for (const { table, column, type } of columns) {
-    test(`${table}.${column}`, async (t) => {
+    test(`detects a change to ${table}.${column}`, async (t) => {
       let cases = 0
       const all = await database.query<{ [K in keyof Target]: Target[K] }>(targets[table])
       const rows = chance.some(rowsEach, all)
@@ -119,5 +120,6 @@ describe('a changed value is found', () => {
     })
   }
 
-  test('afterwards everything is as it was', async () => assert.equal((await verify(true)).ok, true))
+  test('finds no problem after all changes are undone', async () =>
+    assert.equal((await verify(true)).ok, true))
 })

@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 
-/** The lines of a file, and at the end the text after the last line break, if any. */
+/** The lines of a file, including the text after the last line break, if any. */
 export async function* linesOf(path: string): AsyncGenerator<{ text: string; isTorn: boolean }> {
-  // Not with readline, which also breaks at U+2028 and U+2029. JSON allows these characters in strings.
+  // readline also splits at U+2028 and U+2029, which JSON allows in strings.
   let rest = ''
   for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 20 })) {
     const lines = (rest + (chunk as string)).split('\n')
@@ -19,7 +19,7 @@ export interface Tail {
   torn: string
 }
 
-/** Reads the end of a file without the rest. */
+/** Reads only the end of a file. */
 export async function readTail(path: string): Promise<Tail> {
   const file = await open(path, 'r')
   try {

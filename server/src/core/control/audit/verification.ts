@@ -1,5 +1,5 @@
 /**
- * Verification of the audit. docs/operations/audit.md describes what it proves and what it cannot prove.
+ * Verification of the audit log. docs/operations/audit.md describes what it can and cannot prove.
  */
 import { access } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { ChainVerifier } from './verifier.ts'
 
 export interface Verification {
   ok: boolean
-  /** Whether a known key has signed any checkpoint. Hashes alone prove nothing: anyone can compute them. */
+  /** Whether a known key has signed any checkpoint. Hashes without a signature prove nothing, because anyone can compute them. */
   signed: boolean
   rows: number
   chains: number
@@ -24,29 +24,29 @@ export interface Verification {
 }
 
 export interface VerifyOptions {
-  /** Empty: signatures are not checked. */
+  /** If empty, signatures are not checked. */
   keys: VerifyingKeys
-  /** The file that checkpoints are also written to, or a copy of it. */
+  /** The checkpoint file or a copy of it. */
   checkpointFile?: string | undefined
-  /** A signer writes the file, so its last checkpoint may not be in the database yet. */
+  /** True if a signer writes the file. The last checkpoint in it can then be missing from the database. */
   isFileFirst?: boolean | undefined
   onProgress?: ((rows: number) => void) | undefined
   /** Aborted when the caller no longer waits for the result. */
   signal?: AbortSignal | undefined
 }
 
-/** What is verified: the database, or exports of it. */
+/** The data to verify: the database, or exports of it. */
 export interface Source {
   name: string
   onlyChain: number | undefined
   checkpoints: AsyncIterable<Read>
   rows: AsyncIterable<Read>
-  /** Whether a checkpoint of the file that was not among `checkpoints` has been added since. */
-  holdsByNow: (checkpoint: CheckedCheckpoint) => Promise<boolean>
+  /** Whether a checkpoint that is not in `checkpoints` has been added since `checkpoints` was read. */
+  containsNow: (checkpoint: CheckedCheckpoint) => Promise<boolean>
   /** Whether the checkpoint is newer than the source. */
   isLater: (checkpoint: CheckedCheckpoint) => boolean
   /** Whether the source should contain the checkpoint. */
-  shouldHold: (checkpoint: CheckedCheckpoint) => boolean
+  shouldContain: (checkpoint: CheckedCheckpoint) => boolean
   /** Called after the checkpoints and before the rows. */
   begin: (chains: ChainVerifier) => Promise<void>
   finish: (chains: ChainVerifier) => Promise<FirstBad | null>
@@ -56,7 +56,7 @@ export interface Source {
 
 /** Findings about the checkpoint file. */
 interface FileReport {
-  /** Reported after the rows, because a missing row says more than a missing checkpoint. */
+  /** Reported after the rows, because a missing row is more specific than a missing checkpoint. */
   lacking: FirstBad | null
   notes: string[]
   isSigned: boolean
@@ -98,14 +98,14 @@ async function checkCheckpoints(
   chains: ChainVerifier,
 ): Promise<FirstBad | null> {
   for await (const line of checkpoints) {
-    const read = 'bad' in line ? line : verifier.take(line)
+    const read = 'bad' in line ? line : verifier.check(line)
     const bad = 'bad' in read ? read.bad : chains.expectSigned(read)
     if (bad) return bad
   }
   return verifier.end()
 }
 
-/** Compares the file with the checkpoints read so far. The rows must also match further checkpoints of the file. */
+/** Compares the file with the checkpoints read so far. The rows must also match additional checkpoints in the file. */
 async function checkFile(
   source: Source,
   { checkpointFile: path, keys, isFileFirst }: VerifyOptions,
@@ -118,13 +118,13 @@ async function checkFile(
   let lackingId = 0
   let lastId = 0
   for await (const line of linesOfFile(path, report, known.hashes.size > 0)) {
-    const read = 'bad' in line ? line : verifier.take(line)
+    const read = 'bad' in line ? line : verifier.check(line)
     if ('bad' in read) return read.bad
     lastId = read.id
     if (verifier.hashes.size === 1 && read.id > 1) {
       report.notes.push(
-        `${path} begins with checkpoint ${read.id} and has none of the earlier ones. ` +
-          'Either an older file was archived, or it was removed, or none was configured at that time.',
+        `${path} begins with checkpoint ${read.id} and does not contain earlier checkpoints. ` +
+          'An older file was archived or removed, or no file was configured at that time.',
       )
     }
     const knownHash = known.hashes.get(read.id)
@@ -134,11 +134,11 @@ async function checkFile(
     }
     if (source.isLater(read)) {
       report.notes.push(
-        `${path} has checkpoints from ${read.id} on that are newer than ${source.name}; they were not verified.`,
+        `The checkpoints in ${path} from ${read.id} on are newer than ${source.name} and were not verified.`,
       )
       break
     }
-    if (source.shouldHold(read) && !(await source.holdsByNow(read))) {
+    if (source.shouldContain(read) && !(await source.containsNow(read))) {
       if (!report.lacking) lackingId = read.id
       report.lacking ??= badFile(
         `Checkpoint ${read.id} is only in ${path}: it was removed from ${source.name}.`,
@@ -182,7 +182,7 @@ async function* linesOfFile(path: string, { notes }: FileReport, isExpected: boo
 const appearingTries = 10
 const appearingPauseMs = 200
 
-/** The first checkpoint is in the database shortly before the file exists. */
+/** The file is created shortly after the first checkpoint is written to the database. */
 async function appears(path: string, tries: number): Promise<boolean> {
   for (let tried = 1; ; tried++) {
     try {
@@ -206,7 +206,7 @@ async function checkRows(
   await begin(chains)
   for await (const line of rows) {
     if (signal?.aborted) return badFile('The verification was stopped before it finished.')
-    const bad = 'bad' in line ? line.bad : chains.take(line)
+    const bad = 'bad' in line ? line.bad : chains.check(line)
     if (bad) return bad
     if (chains.rows % progressEvery === 0) onProgress?.(chains.rows)
   }
@@ -231,12 +231,12 @@ function notesOn(
   const notes: string[] = []
   if (onlyChain !== undefined) notes.push(`Only chain ${onlyChain} was verified.`)
   if (keys.size === 0 && checkpoints.hashes.size > 0) {
-    notes.push('Signatures were not checked: no public key was given.')
+    notes.push('Signatures were not checked: no public key was provided.')
   }
   if (chains.uncovered > 0) notes.push(`${chains.uncovered} rows are not covered by a checkpoint yet.`)
   if (checkpointFile === undefined) {
     notes.push(
-      'No checkpoint file was given: rows removed together with their checkpoints cannot be detected.',
+      'No checkpoint file was provided: rows removed together with their checkpoints cannot be detected.',
     )
   }
   return notes

@@ -1,6 +1,6 @@
 /**
  * Verifies chains row by row, in the order of (chain, seq), against the rows that checkpoints have signed. Call
- * `expectSigned` for those first. It needs no database; all input may be forged.
+ * `expectSigned` for all checkpoints first. Does not need a database. All input can be forged.
  */
 import { addressDigests } from './addresses.ts'
 import { genesis, type Head, type PersonContent, personDigest, type RowContent, rowHash } from './chain.ts'
@@ -18,10 +18,10 @@ type Row = RowContent & {
   unreadable?: boolean
 }
 
-/** What proves that a row exists: a checkpoint, by its id, or the table of heads. */
+/** Evidence that a row exists: the id of a checkpoint, or the table of heads. */
 type Witness = number | 'head'
 
-/** The rows of one chain that witnesses list, in order. */
+/** The rows of one chain that checkpoints or heads list, in order. */
 interface Expected {
   seqs: number[]
   hashes: string[]
@@ -31,29 +31,31 @@ interface Expected {
 }
 
 const claimOf = (witness: Witness | undefined, seq: number): string =>
-  witness === 'head' ? `the head of the chain names row ${seq}` : `checkpoint ${witness} signed row ${seq}`
+  witness === 'head'
+    ? `the head of the chain refers to row ${seq}`
+    : `checkpoint ${witness} signed row ${seq}`
 
-/** Longer than any transaction, and more than the clocks of a server and its standby differ. */
+/** Longer than any transaction, and longer than the clock difference between a server and its standby. */
 const marginMs = 10 * 60_000
 
 export class ChainVerifier {
   rows = 0
   /** The chains read so far. */
   readonly chains: number[] = []
-  /** How many entries of personal data are missing. Erasure is not a fault. */
+  /** The number of missing entries of personal data. Erasure is not a fault. */
   erased = 0
-  /** How many entries the recorded erasures account for. */
+  /** The number of missing entries that the recorded erasures account for. */
   erasedByRecord = 0
   /**
-   * The first row that is intact but cannot have been written at its time. It is reported only if nothing else is wrong:
-   * a clock that was set back once must not prevent the verification of later rows.
+   * The first row that is intact but has an implausible time or id. It is reported only if there is no other problem: a
+   * clock that was set back once must not prevent the verification of later rows.
    */
   doubt: FirstBad | null = null
   /** Rows that are not covered by a checkpoint yet. */
   uncovered = 0
   #checkpoints: { first: number; last: number; lastAtMs: number } | undefined
   readonly #expected = new Map<number, Expected>()
-  /** The chains in #expected that were not reached yet, in descending order. */
+  /** The chains in #expected that have not been reached yet, in descending order. */
   #inOrder: number[] | undefined
   readonly #onlyChain: number | undefined
   #chain: number | undefined
@@ -62,14 +64,14 @@ export class ChainVerifier {
   #id = Number.NEGATIVE_INFINITY
   /** The latest time in the chain so far. */
   #latest = { seq: 0, at: '', ms: Number.NEGATIVE_INFINITY }
-  /** How many of the chain's expected rows were found. */
+  /** The number of the chain's expected rows found so far. */
   #met = 0
 
   constructor(onlyChain?: number) {
     this.#onlyChain = onlyChain
   }
 
-  /** Adds the rows that a checkpoint signed. Call it for all checkpoints, in order, before anything else. */
+  /** Adds the rows that a checkpoint signed. Call it for all checkpoints, in order, before any other method. */
   expectSigned({ id, at, heads }: CheckedCheckpoint): FirstBad | null {
     this.#checkpoints = { first: this.#checkpoints?.first ?? id, last: id, lastAtMs: Date.parse(at) }
     for (const head of heads) {
@@ -91,11 +93,11 @@ export class ChainVerifier {
     const last = expected.seqs.at(-1) ?? 0
     if (seq <= last) {
       if (witness === 'head' || (seq === last && hash === expected.hashes.at(-1))) return null
-      const change = seq === last ? 'replaced' : 'gone'
+      const change = seq === last ? 'is different' : 'is missing'
       return badRow(
         chain,
         last,
-        `was signed by checkpoint ${expected.witnesses.at(-1)} and ${change} by checkpoint ${witness}.`,
+        `was signed by checkpoint ${expected.witnesses.at(-1)} but ${change} in checkpoint ${witness}.`,
       )
     }
     expected.seqs.push(seq)
@@ -105,11 +107,11 @@ export class ChainVerifier {
     return null
   }
 
-  take({ value, isExact }: Line): FirstBad | null {
+  check({ value, isExact }: Line): FirstBad | null {
     const { type: _type, prev_hash, hash, people, unreadable, ...content } = value as Row
     const { chain, seq } = content
     if (typeof chain !== 'number' || typeof seq !== 'number') {
-      return badFile(`A row belongs to no chain (chain ${chain}, seq ${seq}).`)
+      return badFile(`A row has an invalid position (chain ${chain}, seq ${seq}).`)
     }
     if (chain !== this.#chain) {
       const bad = this.#endChain() ?? this.#findSkipped(chain) ?? this.#beginChain(chain, seq)
@@ -138,7 +140,7 @@ export class ChainVerifier {
 
   #beginChain(chain: number, seq: number): FirstBad | null {
     if (this.#chain !== undefined && chain < this.#chain) {
-      return badRow(chain, seq, `comes after chain ${this.#chain}: the rows are not in order.`)
+      return badRow(chain, seq, `comes after rows of chain ${this.#chain}: the rows are not in order.`)
     }
     this.chains.push(chain)
     this.#chain = chain
@@ -157,10 +159,10 @@ export class ChainVerifier {
     const next = expected?.seqs[this.#met]
     if (next === undefined) return null
     const claim = claimOf(expected?.witnesses[this.#met], next)
-    return badRow(this.#chain, this.#seq + 1, `is missing: the chain was cut off here, but ${claim}.`)
+    return badRow(this.#chain, this.#seq + 1, `is missing: the chain was truncated here, but ${claim}.`)
   }
 
-  /** A chain with expected rows of which no row was found. */
+  /** Finds a chain for which rows are expected but none exist. */
   #findSkipped(next: number): FirstBad | null {
     this.#inOrder ??= [...this.#expected.keys()].sort((a, b) => b - a)
     for (;;) {
@@ -170,7 +172,7 @@ export class ChainVerifier {
       const expected = this.#expected.get(chain)
       if (!expected) continue
       const claim = claimOf(expected.witnesses[0], expected.seqs[0] ?? 1)
-      return badRow(chain, 1, `is missing with the whole chain, but ${claim}.`)
+      return badRow(chain, 1, `is missing, like the rest of the chain, but ${claim}.`)
     }
   }
 
@@ -218,7 +220,7 @@ export class ChainVerifier {
     return null
   }
 
-  /** Ids and times are taken under the lock of the chain's head, so both increase with seq. */
+  /** Ids and times are assigned while the head of the chain is locked, so both increase with seq. */
   #checkTime({ chain, seq, id, at }: RowContent): void {
     const ms = Date.parse(at)
     if (id <= this.#id)
@@ -227,7 +229,7 @@ export class ChainVerifier {
         seq,
         `has the id ${id}, which is not greater than that of the previous row.`,
       )
-    // Also true for an invalid time, which Postern never writes.
+    // Also true for an invalid time. Postern never writes one.
     if (!(ms >= this.#latest.ms - marginMs)) {
       this.doubt ??= badRow(
         chain,
@@ -241,7 +243,7 @@ export class ChainVerifier {
 
   /**
    * Each checkpoint covers every chain that has grown, so a row that is older than the last checkpoint must be covered. If
-   * the first checkpoints are unknown, one of those may cover it.
+   * the first checkpoints are unknown, the row can be covered by one of them.
    */
   #checkCovered({ chain, seq, at }: RowContent): void {
     this.uncovered++
@@ -265,14 +267,14 @@ export class ChainVerifier {
     return badRow(
       chain,
       this.#seq,
-      `differs from the one that ${witness === 'head' ? 'the head of the chain names' : `checkpoint ${witness} signed`}: the chain was rewritten.`,
+      `differs from the one that ${witness === 'head' ? 'the head of the chain refers to' : `checkpoint ${witness} signed`}: the chain was rewritten.`,
     )
   }
 }
 
 function checkForm(content: RowContent, isExact: boolean): FirstBad | null {
   const { chain, seq, before, after, related, limit_exception } = content
-  // This tells SQL null from JSON null: an export writes the latter as a string.
+  // Distinguishes SQL null from JSON null, which an export writes as a string.
   const isShaped = [before, after, related, limit_exception].every((part) => typeof part === 'object')
   if (isExact && isShaped) return null
   return badRow(chain, seq, 'was altered: it contains JSON that Postern does not write.')
@@ -283,7 +285,7 @@ function checkContent(content: RowContent, prevHash: string, hash: string): Firs
   return badRow(content.chain, content.seq, 'was altered: its hash does not match its content.')
 }
 
-/** Canonical JSON rejects unpaired surrogates, which a forged file may contain. */
+/** Canonical JSON rejects unpaired surrogates, which a forged file can contain. */
 function orUndefined(make: () => string): string | undefined {
   try {
     return make()

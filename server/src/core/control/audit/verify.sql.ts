@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 
-/** A head and the last row of its chain. As text, because a forged number may exceed JavaScript's range. */
+/** A head and the last row of its chain. The numbers are text, because a forged number can exceed JavaScript's range. */
 export interface HeadRow {
   chain: string
   seq: string
@@ -25,7 +25,7 @@ export async function readHeads(tx: ReadTx, after: string, chain: number | undef
   return rows
 }
 
-/** The first of these chains that has no head. */
+/** The first of these chains without a head. */
 export async function findHeadless(tx: ReadTx, chains: number[]): Promise<number | undefined> {
   const { rows } = await sql<{ chain: number }>`
     select given.chain from unnest(${chains}::bigint[]) as given (chain)
@@ -41,7 +41,7 @@ export async function findHash(tx: ReadTx, id: number): Promise<string | undefin
   return rows[0]?.hash
 }
 
-/** The number of erased entries, by the rows that record erasures. */
+/** The total number of erased entries in the rows that record erasures. */
 export async function countRecordedErasures(tx: ReadTx): Promise<number> {
   const { rows } = await sql<{ erased: number }>`
     select coalesce(sum((a.after ->> 'rows')::numeric), 0) as erased from control.audit a

@@ -25,7 +25,7 @@ import {
 
 export type { Verification }
 
-/** Verifies the audit in the database. */
+/** Verifies the audit log in the database. */
 export async function verifyAudit(
   db: Db,
   { projectId, ...options }: VerifyOptions & { projectId?: number | undefined },
@@ -36,17 +36,17 @@ export async function verifyAudit(
     {
       name: 'the database',
       onlyChain: projectId,
-      // Before the rows: rows that a checkpoint lists must exist when the rows are read.
+      // Read before the rows: the rows listed in a checkpoint must exist when the rows are read.
       checkpoints: orUnreadable(checkpointLines(db, checkpoint)),
       rows: auditLines(db, { projectId }),
-      holdsByNow: async ({ id, hash }) => (await db.read((tx) => findHash(tx, id))) === hash,
+      containsNow: async ({ id, hash }) => (await db.read((tx) => findHash(tx, id))) === hash,
       isLater: () => false,
-      shouldHold: () => true,
+      shouldContain: () => true,
       begin: (chains) => expectHeads(db, chains, projectId),
       finish: async (chains) => (await checkHeads(db, chains, projectId)) ?? (await findStray(db, projectId)),
       async checkErased({ erased }) {
         const erasedAfter = await db.read(countRecordedErasures)
-        // A person may have been erased since the first rows were read.
+        // A person can have been erased after the first rows were read.
         if (erasedBefore <= erased && erased <= erasedAfter) return {}
         return { bad: badErasures(erased, erasedAfter) }
       },
@@ -61,7 +61,7 @@ const badErasures = (erased: number, recorded: number): FirstBad =>
       'some was deleted without `postern audit erase`, or restored.',
   )
 
-/** Verifies the audit in files: a full export and the exports that continue it. */
+/** Verifies exported files: a full export and the exports that continue it. */
 export async function verifyExport(paths: string[], options: VerifyOptions): Promise<Verification> {
   const { files, bad } = await openExports(paths)
   if (!bad) return verifyFiles(files, options)
@@ -78,14 +78,14 @@ export async function verifyExport(paths: string[], options: VerifyOptions): Pro
 }
 
 /**
- * A checkpoint that started this long before an export was committed before the export, or never: its statements time out
- * earlier.
+ * A checkpoint that was started this long before an export was either committed before the export or not at all, because its
+ * statements have a shorter timeout.
  */
 const marginMs = 60_000
 
 export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promise<Verification> {
   const full = files.find(({ end }) => end.after === null)
-  if (!full) throw new Error('openExports must have refused a set of files without a full export')
+  if (!full) throw new Error('openExports must reject files without a full export')
   const reaches = ({ end }: ExportFile, { at }: CheckedCheckpoint) =>
     Date.parse(at) + marginMs < Date.parse(end.at)
   return verify(
@@ -94,9 +94,9 @@ export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promis
       onlyChain: full.end.project ?? undefined,
       checkpoints: checkpointsIn(full),
       rows: mergedRows(files),
-      holdsByNow: async () => false,
+      containsNow: async () => false,
       isLater: (checkpoint) => !files.some((file) => reaches(file, checkpoint)),
-      shouldHold: (checkpoint) => full.end.project === null && reaches(full, checkpoint),
+      shouldContain: (checkpoint) => full.end.project === null && reaches(full, checkpoint),
       begin: async () => {},
       finish: async () => null,
       checkErased: async (chains) => erasedInFiles(chains, files.length),
@@ -107,15 +107,15 @@ export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promis
 
 function erasedInFiles({ erased, erasedByRecord }: ChainVerifier, files: number) {
   if (erased === erasedByRecord) return {}
-  // The older files still contain people who were erased since.
+  // The older files still contain people who were erased later.
   if (erased < erasedByRecord && files > 1) {
-    return { note: 'The older exports contain personal data that has been erased since: delete them.' }
+    return { note: 'The older exports contain personal data that was erased later. Delete them.' }
   }
   const { problem } = badErasures(erased, erasedByRecord)
   return { bad: badFile(`${problem} If a person was erased during the export, export again.`) }
 }
 
-/** Reports checkpoints that the database cannot read as a finding. */
+/** Reports a checkpoint that the database cannot read as a finding. */
 async function* orUnreadable(checkpoints: AsyncIterable<Line>): AsyncGenerator<Read> {
   let read = 0
   try {
@@ -139,7 +139,7 @@ async function* headRows(db: Db, onlyChain: number | undefined): AsyncGenerator<
   }
 }
 
-/** So that a chain whose last rows are missing is reported in the order of the chains. */
+/** Expects every head, so that missing last rows are reported in the order of the chains. */
 async function expectHeads(db: Db, chains: ChainVerifier, onlyChain: number | undefined): Promise<void> {
   for await (const { chain, seq, hash } of headRows(db, onlyChain)) {
     chains.expectHead({ chain: Number(chain), seq: Number(seq), hash })
@@ -168,7 +168,7 @@ function badHead({ chain, seq, last }: HeadRow): FirstBad {
   return {
     chain: Number(chain),
     seq: head === end ? end : Math.min(head, end) + 1,
-    problem: `Chain ${chain} ends with row ${end}, but its head says row ${head}: one of the two was altered.`,
+    problem: `Chain ${chain} ends with row ${end}, but its head refers to row ${head}: one of the two was altered.`,
   }
 }
 

@@ -17,7 +17,7 @@ export const lockAddressRoutes = (tx: Tx, projectId: number, domainId: number): 
     .forUpdate()
     .execute()
 
-/** Of the domain, active or not. */
+/** Includes inactive routes. */
 export async function listForwardingTo(
   tx: Tx,
   projectId: number,

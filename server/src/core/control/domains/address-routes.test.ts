@@ -9,7 +9,7 @@ import { openDatabase, testDatabase } from '../../../testing/harness/database.ts
 import { holdingBack } from '../../../testing/harness/lock-queue.ts'
 import { moveAddressRoutes, type RouteChoice } from './address-routes.ts'
 
-/** Through the API these rules are tested in admin/domains/edit-domain-routes.test.ts; here alone. */
+/** Unit tests. admin/domains/edit-domain-routes.test.ts tests the same rules through the API. */
 const database = await testDatabase()
 const admin = await signedIn(await startApi(database))
 const { makeProject, makeDomain } = fixtures(database, admin)
@@ -31,8 +31,8 @@ const move = (domain: Parameters<typeof moveAddressRoutes>[1], newName: string, 
 
 const isUnresolved = (error: unknown) => (error as PosternError).code === 'address_routes_unresolved'
 
-describe('the address routes of a domain that changes its name', () => {
-  test('move as told, in the order of their ids, and what was moved is given back', async () => {
+describe('the address routes of a renamed domain', () => {
+  test('move as requested in the order of their ids, and the moves are returned', async () => {
     const { domain, ids } = await makeRouted('b', 'a')
     const [first = 0, second = 0] = ids
     assert.deepEqual(await move(domain, 'new.example.net', { preserve_local_parts: true }), [
@@ -41,7 +41,7 @@ describe('the address routes of a domain that changes its name', () => {
     ])
   })
 
-  test('stay where the name stays, and nothing is locked or written', async () => {
+  test('do not change if the name does not change, and nothing is locked or written', async () => {
     const { domain } = await makeRouted('a')
     for (const choice of [{}, { preserve_local_parts: true }, { route_replacements: [] }]) {
       assert.deepEqual(await move(domain, domain.name, choice), [])
@@ -49,13 +49,13 @@ describe('the address routes of a domain that changes its name', () => {
     assert.equal((await routes(domain.id))[0]?.version, 1)
   })
 
-  test('are none where there is only a catch-all', async () => {
+  test('do not include a catch-all', async () => {
     const { domain } = await makeRouted()
     await catchAll(domain)
     assert.deepEqual(await move(domain, 'new.example.net', {}), [])
   })
 
-  test('move all or none', async () => {
+  test('move all or not at all', async () => {
     const { domain, ids } = await makeRouted('a', 'b')
     const [first = 0, second = 0] = ids
     const route_replacements = [
@@ -67,7 +67,7 @@ describe('the address routes of a domain that changes its name', () => {
     assert.deepEqual(await routes(domain.id), before)
   })
 
-  test('wait for whoever has one of them locked, and move from what they became', async () => {
+  test('are locked first, so a concurrent change to an address is respected', async () => {
     const { domain, ids } = await makeRouted('a')
     const moves = await holdingBack(
       database,
@@ -78,7 +78,7 @@ describe('the address routes of a domain that changes its name', () => {
     assert.equal((await routes(domain.id))[0]?.version, 3)
   })
 
-  test('of a thousand move in one statement', async () => {
+  test('move in one statement, even a thousand', async () => {
     const { domain } = await makeRouted()
     await database.query(
       `insert into control.routes (project_id, domain_id, match, address, action)

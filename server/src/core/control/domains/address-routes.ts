@@ -4,8 +4,8 @@ import { PosternError } from '../../../platform/errors.ts'
 import { type AddressRoute, listForwardingTo, lockAddressRoutes, readdress } from './address-routes.sql.ts'
 
 /**
- * What becomes of a domain's address routes when its name changes: whoever changes it says so, for every one of them.
- * Catch-all routes follow the domain by themselves.
+ * Handling of a domain's address routes when its name changes. The caller must decide for every address route. Catch-all
+ * routes follow the domain automatically.
  */
 export interface RouteChoice {
   preserve_local_parts?: boolean
@@ -27,7 +27,7 @@ export async function moveAddressRoutes(
   if (isPreserving && replacements !== undefined) {
     const about = named(await lockAddressRoutes(tx, project_id, id)) || 'none'
     throw unresolved(
-      `"preserve_local_parts" and "route_replacements" cannot both be given. Choose one for the routes: ${about}.`,
+      `"preserve_local_parts" and "route_replacements" cannot be combined. Choose one for these routes: ${about}.`,
     )
   }
   if (newName === name) {
@@ -39,7 +39,7 @@ export async function moveAddressRoutes(
   if (routes.length > 0 && !isPreserving && replacements === undefined) {
     throw unresolved(
       `These routes have addresses under ${name}: ${named(routes)}. Set "preserve_local_parts": true to keep ` +
-        `the local parts, or give "route_replacements" with an address under ${newName} for each route.`,
+        `the local parts, or set "route_replacements" with an address under ${newName} for each route.`,
     )
   }
   const moves = isPreserving ? preserved(routes, newName) : replaced(routes, newName, replacements ?? [])
@@ -52,7 +52,7 @@ export async function moveAddressRoutes(
   return moves
 }
 
-/** Whoever moves house forwards to the new address first, and would then forward to themselves. */
+/** Rejects routes that forward to the new name: after the change they would forward to themselves. */
 async function refuseCircles(
   tx: Tx,
   { project_id, id }: { project_id: number; id: number },
@@ -61,7 +61,7 @@ async function refuseCircles(
   const circles = await listForwardingTo(tx, project_id, id, newName)
   if (circles.length === 0) return
   throw unresolved(
-    `These routes forward to ${newName}, which would then be their own domain: ${named(circles)}. Change or delete them first.`,
+    `These routes forward to ${newName}, which would become their own domain: ${named(circles)}. Change or delete them first.`,
   )
 }
 
@@ -75,7 +75,7 @@ function preserved(routes: readonly AddressRoute[], newName: string): RouteMove[
   if (tooLong.length === 0) return moves
   throw unresolved(
     `The addresses of these routes would be too long: ${named(tooLong.map(({ id, after }) => ({ id, address: after })))}. ` +
-      'Give "route_replacements" instead, or delete them first.',
+      'Set "route_replacements" instead, or delete them first.',
   )
 }
 
@@ -105,7 +105,7 @@ function replaced(
   if (shared.size > 0) {
     const sharing = moves.filter(({ after }) => shared.has(after))
     throw unresolved(
-      `These routes are given the same address: ${named(sharing.map(({ id, after }) => ({ id, address: after })))}. Each route needs its own.`,
+      `These routes have the same address: ${named(sharing.map(({ id, after }) => ({ id, address: after })))}. Each route needs its own.`,
     )
   }
   return moves

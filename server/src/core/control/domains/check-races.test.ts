@@ -13,7 +13,7 @@ import {
 import { checkDomain } from './check.ts'
 import { reconcileIdentity } from './reconcile-identities.ts'
 
-/** What happens to a domain while a check of several seconds is running. */
+/** Changes to a domain during a check that takes several seconds. */
 const world = await startWorld()
 const { ses, publish, withdraw } = world
 const stage = await startStage(world)
@@ -24,7 +24,7 @@ const dueAt = async ({ id }: Domain): Promise<string> => {
     'select coalesce(next_check_at::text, $2) as due from control.domains where id = $1',
     [id, 'never'],
   )
-  return row?.due ?? assert.fail('there is no such domain')
+  return row?.due ?? assert.fail('domain not found')
 }
 
 const isDue = async ({ id }: Domain): Promise<boolean> => {
@@ -32,32 +32,32 @@ const isDue = async ({ id }: Domain): Promise<boolean> => {
     'select next_check_at <= postern.now() as is_due from control.domains where id = $1',
     [id],
   )
-  return row?.is_due ?? assert.fail('there is no such domain')
+  return row?.is_due ?? assert.fail('domain not found')
 }
 
-/** A resolver that is asked, and answers once it is released. */
+/** A resolver that responds only after it is released. */
 function heldResolver() {
-  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const [queried, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const held = (ask: (name: string) => Promise<Lookup>) => async (name: string) => {
-    asked.resolve()
+    queried.resolve()
     await released.promise
     return ask(name)
   }
   const dns = Object.fromEntries(Object.entries(deps.dns).map(([type, ask]) => [type, held(ask)]))
-  return { dns: dns as unknown as Resolver, asked: asked.promise, release: () => released.resolve() }
+  return { dns: dns as unknown as Resolver, queried: queried.promise, release: () => released.resolve() }
 }
 
-/** Something that happens while a check waits for the DNS; the check ends after it. */
-async function duringLook<T>(domain: Domain, work: () => Promise<T>): Promise<T> {
+/** Runs a change while a check waits for DNS, then lets the check finish. */
+async function duringCheck<T>(domain: Domain, work: () => Promise<T>): Promise<T> {
   await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [domain.id])
-  const { dns, asked, release } = heldResolver()
-  const looking = checkDomain({ ...deps, dns }, domain.project_id, domain.id)
+  const { dns, queried, release } = heldResolver()
+  const checking = checkDomain({ ...deps, dns }, domain.project_id, domain.id)
   try {
-    await Promise.race([asked, looking])
+    await Promise.race([queried, checking])
     return await work()
   } finally {
     release()
-    await looking
+    await checking
   }
 }
 
@@ -74,30 +74,30 @@ async function makeVerified(): Promise<Domain> {
   return verified
 }
 
-describe('a check at a domain', () => {
-  test('that was edited meanwhile is not written down', async () => {
+describe('a domain check', () => {
+  test('discards its result if the domain was edited in the meantime', async () => {
     for (const body of [{ mta_provider: 'service' }, { name: 'meanwhile.example.com' }]) {
       const domain = await makePublished()
-      const edited = await duringLook(domain, async () => (await admin.patch(pathOf(domain), body)).body)
+      const edited = await duringCheck(domain, async () => (await admin.patch(pathOf(domain), body)).body)
       assert.deepEqual(await show(domain), edited)
       assert.deepEqual(
         [edited.status, edited.last_checked_at, recordStatuses(edited)['ownership']],
         ['pending', null, 'pending'],
       )
-      assert.equal(await dueAt(domain), 'never', 'it is due once the new identity is registered')
+      assert.equal(await dueAt(domain), 'never', 'due after the registration of the new identity')
     }
   })
 
-  test('that was deleted meanwhile is forgotten', async () => {
+  test('discards its result if the domain was deleted in the meantime', async () => {
     const domain = await makePublished()
-    await duringLook(domain, () => admin.delete(pathOf(domain), { reason: 'Gone' }))
+    await duringCheck(domain, () => admin.delete(pathOf(domain), { reason: 'Gone' }))
     assert.equal((await admin.get(pathOf(domain))).status, 404)
   })
 
-  test('whose only key was replaced meanwhile does not verify it by the old one', async () => {
+  test('does not verify the domain with a key that was replaced in the meantime', async () => {
     const domain = await makePublished()
     const rotate = () => admin.post(`${pathOf(domain)}/rotate`, { reason: 'Second thoughts' })
-    const { resource } = (await duringLook(domain, rotate)).body
+    const { resource } = (await duringCheck(domain, rotate)).body
     const after = await show(domain)
     assert.deepEqual([after.status, after.dns_records], ['pending', resource.dns_records])
     const [key] = await rows.keys(domain.identity.id)
@@ -105,26 +105,26 @@ describe('a check at a domain', () => {
     assert.ok(await isDue(domain), 'the next check is due')
   })
 
-  test('whose new key was replaced meanwhile does not miss the one before it', async () => {
+  test('does not require a pending key that was replaced in the meantime', async () => {
     const domain = await makeVerified()
     const rotate = () => admin.post(`${pathOf(domain)}/rotate`, { reason: 'Twice' })
     await rotate()
-    await duringLook(domain, rotate)
+    await duringCheck(domain, rotate)
     const after = await show(domain)
     assert.deepEqual([after.status, after.last_check_error], ['verified', null])
     assert.equal((await verification(domain)).is_failing, false)
   })
 
-  test('that somebody asks for meanwhile is taken again', async () => {
+  test('runs again if a check was requested in the meantime', async () => {
     const domain = await makeRegistered('service')
-    await duringLook(domain, () => admin.post(`${pathOf(domain)}/verify`))
+    await duringCheck(domain, () => admin.post(`${pathOf(domain)}/verify`))
     assert.ok(await isDue(domain))
     await publish(...domain.dns_records)
     await checkDomain(deps, domain.project_id, domain.id)
     assert.equal((await show(domain)).status, 'verified')
   })
 
-  test('is taken by one process at a time', async () => {
+  test('runs in only one process at a time', async () => {
     const domain = await makePublished()
     const before = ses.calls.length
     await database.query(`update control.domains set next_check_at = '-infinity' where id = $1`, [domain.id])
@@ -135,14 +135,14 @@ describe('a check at a domain', () => {
     assert.equal(ses.calls.length, before)
   })
 
-  test('whose process died is taken again once its lease has ended', async () => {
+  test('runs again after the lease of a crashed process has expired', async () => {
     const on = await startStage(world)
     const domain = await on.makeRegistered('service')
     await publish(...domain.dns_records)
-    // As a process leaves it that dies in the middle of a check.
+    // The state after a crash in the middle of a check.
     const dying = { ...on.deps, dns: { ...on.deps.dns, txt: () => Promise.reject(new Error('killed')) } }
     assert.equal((await on.check(domain, dying)).last_checked_at, null)
-    assert.match(on.errors().join(''), /a domain could not be checked/)
+    assert.match(on.errors().join(''), /domain check failed/)
     await checkDomain(await on.later('110 seconds'), domain.project_id, domain.id)
     assert.equal((await on.show(domain)).last_checked_at, null)
     await checkDomain(await on.later('130 seconds'), domain.project_id, domain.id)
@@ -151,7 +151,7 @@ describe('a check at a domain', () => {
 })
 
 describe('no transaction is open', () => {
-  /** Those of the application that have begun and not ended, as the database sees them. */
+  /** Open transactions of the application, according to the database. */
   const openTransactions = () =>
     database.query(
       `select state, query from pg_stat_activity
@@ -165,17 +165,17 @@ describe('no transaction is open', () => {
     }
   }
 
-  /** SES has the request of this kind, and answers it only then. */
+  /** Runs the check while SES delays its response to this kind of request. */
   async function assertNoneDuring(kind: 'create' | 'get' | 'delete', work: () => Promise<unknown>) {
-    const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [queried, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     ses.hooks.onRequest = (call) => {
       if (call.kind !== kind) return
-      asked.resolve()
+      queried.resolve()
       return released.promise
     }
     const working = work()
     try {
-      await Promise.race([asked.promise, working.then(() => assert.fail(`there was no ${kind}`))])
+      await Promise.race([queried.promise, working.then(() => assert.fail(`no request of kind ${kind}`))])
       await assertNone()
     } finally {
       delete ses.hooks.onRequest
@@ -184,16 +184,16 @@ describe('no transaction is open', () => {
     await working
   }
 
-  test('while the DNS hangs', async () => {
-    await duringLook(await makePublished(), assertNone)
+  test('while DNS does not respond', async () => {
+    await duringCheck(await makePublished(), assertNone)
   })
 
-  test('while SES is slow with a check', async () => {
+  test('while SES responds slowly to a check', async () => {
     const domain = await makeRegistered('ses')
     await assertNoneDuring('get', () => check(domain))
   })
 
-  test('while SES is slow with a registration, and a deregistration', async () => {
+  test('while SES responds slowly to a registration or deregistration', async () => {
     const project = await stage.makeProject()
     const domain = await stage.makeDomain(project.id)
     await assertNoneDuring('create', () => reconcileIdentity(deps, domain.identity.id))
@@ -203,7 +203,7 @@ describe('no transaction is open', () => {
   })
 })
 
-test('a key that is seen, and gone again before the next check, stays in use for the three days', async () => {
+test('a key whose record disappears before the next check stays active for three days', async () => {
   const domain = await makeVerified()
   await withdraw(recordOf(domain, 'dkim'))
   const missing = await check(domain)
@@ -211,4 +211,4 @@ test('a key that is seen, and gone again before the next check, stays in use for
   assert.equal((await rows.keys(domain.identity.id))[0]?.state, 'active')
 })
 
-test('nothing went wrong that was only logged', () => assert.deepEqual(stage.errors(), []))
+test('no errors are logged', () => assert.deepEqual(stage.errors(), []))

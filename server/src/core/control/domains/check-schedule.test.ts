@@ -10,15 +10,15 @@ const daysMs = (days: number) => days * day * 1000
 
 interface Case {
   from: VerificationState['status']
-  /** For how many days something has been missing; null: nothing is. */
+  /** The number of days for which a record has been missing, or null if none is missing. */
   days: number | null
-  /** For how many days DNS has given no answer. */
+  /** The number of days for which DNS lookups have failed. */
   unanswered?: number
   failed?: number
   isKeyPending?: boolean
   found: Result
   to: VerificationState['status']
-  /** Null: only when asked. */
+  /** Null if checked only on request. */
   again: number | null
 }
 
@@ -43,7 +43,7 @@ const cases: Case[] = [
   // pending → failed after 14 days
   { from: 'pending', days: 14, failed: 60, found: 'incomplete', to: 'failed', again: day },
   { from: 'pending', days: 31, failed: 60, found: 'incomplete', to: 'failed', again: null },
-  // no answer moves nothing
+  // failed lookups change nothing
   { from: 'pending', days: 0, found: 'unknown', to: 'pending', again: minute },
   { from: 'pending', days: 20, failed: 60, found: 'unknown', to: 'pending', again: day },
   { from: 'pending', days: 40, failed: 60, found: 'unknown', to: 'pending', again: day },
@@ -55,7 +55,7 @@ const cases: Case[] = [
   { from: 'verified', days: 2.9, failed: 60, found: 'incomplete', to: 'verified', again: hour },
   { from: 'verified', days: null, found: 'unknown', to: 'verified', again: hour },
   { from: 'verified', days: 100, failed: 5000, found: 'unknown', to: 'verified', again: hour },
-  // verified → failed after 14 days without an answer, and no other state
+  // only verified → failed after 14 days of failed lookups
   {
     from: 'verified',
     days: null,
@@ -74,7 +74,7 @@ const cases: Case[] = [
   // failed → verified
   { from: 'failed', days: 3, found: 'complete', to: 'verified', again: day },
   { from: 'failed', days: 400, found: 'complete', to: 'verified', again: day },
-  // failed: daily, until 30 days have gone by
+  // failed: daily for 30 days
   { from: 'failed', days: 3, found: 'incomplete', to: 'failed', again: day },
   { from: 'failed', days: 29.9, found: 'incomplete', to: 'failed', again: day },
   { from: 'failed', days: 30, found: 'incomplete', to: 'failed', again: null },
@@ -83,15 +83,15 @@ const cases: Case[] = [
 ]
 
 const inWords = (seconds: number | null): string =>
-  seconds === null ? 'only when asked' : `again in ${seconds / minute} min`
+  seconds === null ? 'only on request' : `next check in ${seconds / minute} min`
 
-describe('the schedule of verification', () => {
+describe('the check schedule', () => {
   for (const { from, days, unanswered = null, failed = 0, isKeyPending = false, found, to, again } of cases) {
     const since =
-      (days === null ? '' : `, something missing for ${days} days`) +
-      (unanswered === null ? '' : `, no answer for ${unanswered} days`)
-    const waiting = isKeyPending ? ', a key waiting' : ''
-    test(`${from}${since}${waiting}, ${failed} looks in vain, ${found}: ${to}, ${inWords(again)}`, () => {
+      (days === null ? '' : `, record missing for ${days} days`) +
+      (unanswered === null ? '' : `, lookups failing for ${unanswered} days`)
+    const waiting = isKeyPending ? ', key pending' : ''
+    test(`${from}${since}${waiting}, ${failed} failed checks, ${found}: ${to}, ${inWords(again)}`, () => {
       const state = {
         status: from,
         failingForMs: days === null ? null : daysMs(days),
@@ -108,7 +108,7 @@ describe('the schedule of verification', () => {
     })
   }
 
-  test('warns of a DNS without answers after 3 and 10 days and at the end, once each', () => {
+  test('warns about failing DNS lookups once each after 3, 10 and 14 days', () => {
     const due = (days: number | null, warned: number) =>
       warningDue(days === null ? null : daysMs(days), warned)
     assert.deepEqual(
@@ -124,10 +124,10 @@ describe('the schedule of verification', () => {
       ],
       [undefined, undefined, 3, undefined, 10, undefined, 14, undefined],
     )
-    assert.equal(due(11, 0), 10, 'of two that are due, the later')
+    assert.equal(due(11, 0), 10, 'the later of two due warnings')
   })
 
-  test('spreads looks out, so that those of one moment do not meet again', () => {
+  test('adds jitter to the checks', () => {
     const state: VerificationState = {
       status: 'verified',
       failingForMs: null,

@@ -1,33 +1,33 @@
 /**
- * The states of a domain's verification, what moves them, and when the next check is due:
+ * The states of a domain's verification, their transitions, and the time of the next check:
  *
  *   pending  → verified   a check finds every required record, and no other project has verified the name
  *   pending  → failed     after 14 days. Until then checked after 1, 2, 4 … minutes, at most every 6 hours
- *   verified → failed     something was missing for 3 days. Checked daily, and hourly while something is missing or
- *                         a pending DKIM key waits for its record
- *   verified → failed     DNS gave no answer for 14 days, at every check. The owner is warned after 3 and after 10 days
+ *   verified → failed     a record was missing for 3 days. Checked daily, and hourly while a record is missing or a pending
+ *                         DKIM key awaits its record
+ *   verified → failed     DNS lookups failed at every check for 14 days. The owner is warned after 3 and after 10 days
  *   failed   → verified   as from pending. Checked daily for 30 days, then only on request
  *   any      → pending    a domain edit
  *
- * Otherwise a check without an answer changes nothing. A provider that does not answer never does.
+ * Apart from that, failed lookups change nothing, and an unreachable provider never changes the state.
  */
 
 import type { Result } from './evaluate-records.ts'
 
 export interface VerificationState {
   status: 'pending' | 'verified' | 'failed'
-  /** For how long something has been missing; null if nothing is. */
+  /** How long a record has been missing, or null if none is missing. */
   failingForMs: number | null
   checksFailed: number
-  /** For how long DNS has given no answer; null if it answers. */
+  /** How long DNS lookups have been failing, or null if they succeed. */
   unansweredForMs: number | null
-  /** A DKIM key waits for its record beside the active one. */
+  /** A second DKIM key awaits its record while the active one is in use. */
   isKeyPending: boolean
 }
 
 export interface NextStep {
   status: VerificationState['status']
-  /** Null: no further automatic check. */
+  /** Null if there is no further automatic check. */
   delaySeconds: number | null
 }
 
@@ -41,7 +41,7 @@ const pendingDays = 14
 const graceDays = 3
 const watchedDays = 30
 const unansweredDays = 14
-/** At the last one the domain is no longer verified. */
+/** Days of failed lookups after which a warning is sent. At the last value, the domain is no longer verified. */
 const warnings = [3, 10, unansweredDays] as const
 export type WarningDays = (typeof warnings)[number]
 /** Jitter, so that domains added together are not always checked in the same minute. */
@@ -68,12 +68,15 @@ export function nextStep(
   const isGivenUp = failingDays >= watchedDays
   return {
     status: result === 'incomplete' ? 'failed' : status,
-    // A check without an answer does not count as given up.
+    // Checks continue while lookups fail.
     delaySeconds: isGivenUp && result === 'incomplete' ? null : spreadOut(day),
   }
 }
 
-/** The warning that is due for a verified domain, in days; the last one says that it is no longer verified. */
+/**
+ * The threshold, in days, of the warning that is due for a verified domain. The last warning says that the domain is no
+ * longer verified.
+ */
 export function warningDue(unansweredForMs: number | null, warnedDays: number): WarningDays | undefined {
   const days = (unansweredForMs ?? 0) / dayMs
   return warnings.findLast((after) => days >= after && after > warnedDays)

@@ -6,7 +6,7 @@ export interface CheckedRecord extends DnsRecordView {
   id: number
 }
 
-/** The domain of a check, as it was when the check began. */
+/** The state of a domain at the start of its check. */
 export interface CheckedDomain {
   id: number
   project_id: number
@@ -17,13 +17,13 @@ export interface CheckedDomain {
   failing_ms: number | null
   unanswered_ms: number | null
   unanswered_warned_days: number
-  /** Moved by every edit and every rotation. */
+  /** Incremented by every edit and every rotation. */
   version: number
-  /** To the microsecond. A claim sets it to the end of its lease. */
+  /** With microsecond precision. A claim sets it to the end of the claim's lease. */
   due_at: string
   identity_id: number
   identity_state: string
-  /** Where the provider has the identity. */
+  /** The account and region in which the provider has the identity. */
   account: string | null
   region: string | null
 }
@@ -41,7 +41,7 @@ const livingIdentity = sql`
     on identities.project_id = domains.project_id and identities.domain_id = domains.id
    and identities.retiring_at is null`
 
-/** Claims domains that are due by moving `next_check_at` to the end of a lease: after a crash they are due again. */
+/** Claims due domains by moving `next_check_at` to the end of a lease. After a crash they are due again. */
 export async function claimDue(
   tx: Tx,
   {
@@ -104,7 +104,10 @@ export interface CheckOutcome {
   warnedDays: number
 }
 
-/** A check requested while this one ran (`next_check_at` differs from the lease) stays due: these results may be older. */
+/**
+ * A check requested while this one ran (`next_check_at` differs from the lease) stays due, because this check's results may
+ * predate the request.
+ */
 export async function writeOutcome(
   tx: Tx,
   { project_id, id, due_at: leasedUntil }: CheckedDomain,

@@ -10,7 +10,7 @@ import {
 } from '../../../testing/harness/verification-harness.ts'
 import { checkDomain, checkDue } from './check.ts'
 
-/** The life of a domain by what the DNS and its provider show; two that want one name are in claims.test.ts. */
+/** Domain checks as DNS and provider responses change over time. claims.test.ts tests two projects with the same name. */
 const world = await startWorld()
 const { dns, ses, publish, withdraw } = world
 const stage = await startStage(world)
@@ -20,7 +20,7 @@ const minute = 60
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Each check is put off by a tenth more at most. */
+/** Jitter adds up to a tenth. */
 function assertAbout(actual: number | null, seconds: number): void {
   assert.ok(
     actual !== null && actual >= seconds - 1 && actual <= seconds * 1.1 + 1,
@@ -37,8 +37,8 @@ async function makeVerified(mta_provider: 'service' | 'ses' = 'service', on = st
   return verified
 }
 
-describe('a domain of our own MTAs', () => {
-  test('is verified once its records are published as they are shown, and each is seen as it comes', async () => {
+describe("a domain on the operator's MTAs", () => {
+  test("is verified when all its records are published, and shows each record's status", async () => {
     const domain = await makeRegistered('service')
     assert.equal(domain.identity.state, 'registered')
     const none = await check(domain)
@@ -87,12 +87,12 @@ describe('a domain of our own MTAs', () => {
     await publish(recordOf(domain, 'mx'), recordOf(domain, 'dmarc'))
     const whole = await check(domain)
     assert.ok(whole.dns_records.every(({ status }) => status === 'verified'))
-    assert.equal(whole.verified_at, verified.verified_at, 'it is verified since then')
-    assert.equal(whole.updated_at, domain.updated_at, 'no check changes the configuration')
+    assert.equal(whole.verified_at, verified.verified_at, 'the time of verification stays')
+    assert.equal(whole.updated_at, domain.updated_at, 'checks do not change the configuration')
     assert.equal((await admin.get(pathOf(domain))).headers.get('etag'), '"1"')
   })
 
-  test('is checked less and less often while nothing comes, and not before it is due', async () => {
+  test('is checked with growing delays while records are missing, and only when due', async () => {
     const on = await startStage(world)
     const domain = await on.makeRegistered('service')
     let offset = 0
@@ -115,7 +115,7 @@ describe('a domain of our own MTAs', () => {
     assert.equal(await checkDue(await on.later(`${offset} seconds`), 100), 1)
   })
 
-  test('that nothing comes of has failed after 14 days, and after 30 is checked only on request', async () => {
+  test('fails after 14 days without its records, and is checked only on request after 30', async () => {
     const on = await startStage(world)
     const domain = await on.makeRegistered('service')
     assert.equal((await on.check(domain, await on.later('13 days 23 hours'))).status, 'pending')
@@ -133,7 +133,7 @@ describe('a domain of our own MTAs', () => {
     assert.deepEqual([verified.status, verified.last_check_error], ['verified', null])
   })
 
-  test('stays verified for three days without a record, then fails, and comes back with it', async () => {
+  test('stays verified for three days without a record, then fails, and is verified again with the record', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
     assert.deepEqual((await on.verification(domain)).is_failing, false)
@@ -167,7 +167,7 @@ describe('a domain of our own MTAs', () => {
     })
   })
 
-  test('counts the three days anew when the record was there in between', async () => {
+  test('restarts the three days if the record reappeared in between', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
     const ownership = recordOf(domain, 'ownership')
@@ -181,7 +181,7 @@ describe('a domain of our own MTAs', () => {
     assert.equal((await on.check(domain, await on.later('5 days 2 hours'))).status, 'failed')
   })
 
-  test('is not moved by a DNS that cannot tell for less than 14 days, and then is verified no more', async () => {
+  test('stays verified for 14 days of failed lookups, then fails', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
     const waiting = await on.makeRegistered('service')
@@ -209,7 +209,7 @@ describe('a domain of our own MTAs', () => {
     assert.deepEqual([back.status, back.last_check_error], ['verified', null])
   })
 
-  test('counts the 14 days anew when DNS answered in between', async () => {
+  test('restarts the 14 days if a lookup succeeded in between', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('service', on)
     await dns.breakZone('.')
@@ -226,7 +226,7 @@ describe('a domain of our own MTAs', () => {
     }
   })
 
-  test('is not moved by a DNS that does not answer', async () => {
+  test('does not change its status while DNS does not respond', async () => {
     const domain = await makeVerified()
     await dns.pause()
     try {
@@ -241,8 +241,8 @@ describe('a domain of our own MTAs', () => {
   })
 })
 
-describe('a DKIM key that is rotated', () => {
-  test('signs from the moment DNS shows it; the old one is destroyed and asked for no more', async () => {
+describe('a rotated DKIM key', () => {
+  test('becomes active when DNS has its record, and the old key is deleted and no longer required', async () => {
     const before = await makeVerified()
     const { resource } = (await admin.post(`${pathOf(before)}/rotate`, { reason: 'Yearly' })).body
     const [present, fresh] = recordsOf(resource, 'dkim')
@@ -276,11 +276,11 @@ describe('a DKIM key that is rotated', () => {
     assertAbout((await verification(before)).next_check_seconds, day)
 
     await withdraw(present)
-    assert.equal((await check(before)).last_check_error, null, 'the old record may go')
+    assert.equal((await check(before)).last_check_error, null, 'the old record is not required')
     assert.equal(after.verified_at, before.verified_at)
   })
 
-  test('takes over also when the old record was taken away at once', async () => {
+  test('becomes active even if the old record was removed immediately', async () => {
     const before = await makeVerified()
     const { resource } = (await admin.post(`${pathOf(before)}/rotate`, { reason: 'Leaked' })).body
     const [present, fresh] = recordsOf(resource, 'dkim')
@@ -292,7 +292,7 @@ describe('a DKIM key that is rotated', () => {
     assert.deepEqual(recordsOf(after, 'dkim'), [{ ...fresh, status: 'verified' }])
   })
 
-  test('leaves a domain that was never verified to be verified by the new one alone', async () => {
+  test('is the only key required to verify a domain that was never verified', async () => {
     const domain = await makeRegistered('service')
     await publish(...domain.dns_records)
     const { resource } = (await admin.post(`${pathOf(domain)}/rotate`, { reason: 'Before it began' })).body
@@ -303,8 +303,8 @@ describe('a DKIM key that is rotated', () => {
   })
 })
 
-describe('a domain of SES', () => {
-  test('has its three CNAME records once it is registered, and is verified by them, by its owner and by SES', async () => {
+describe('a domain on SES', () => {
+  test("shows three CNAME records after registration, and requires them, the ownership record and SES's verification", async () => {
     const domain = await makeRegistered('ses')
     const aliases = recordsOf(domain, 'dkim')
     assert.deepEqual(
@@ -340,7 +340,7 @@ describe('a domain of SES', () => {
     assert.deepEqual([verified.status, verified.last_check_error], ['verified', null])
   })
 
-  test('falls after the grace when SES takes its word back, and not while SES is silent', async () => {
+  test('fails after the grace period when SES reports it unverified, and not while SES is unreachable', async () => {
     const on = await startStage(world)
     const domain = await makeVerified('ses', on)
     ses.failNext('get', 'unavailable', 4)
@@ -355,7 +355,7 @@ describe('a domain of SES', () => {
     assert.equal((await on.check(domain, await on.later('13 days 1 hour'))).status, 'failed')
   })
 
-  test('that SES has lost is registered anew, and shows the records that SES now wants', async () => {
+  test('is registered again if it was deleted at SES, and shows the new records', async () => {
     const domain = await makeVerified('ses')
     const old = recordsOf(domain, 'dkim')
     await deleteAtSes(domain.name)
@@ -379,7 +379,7 @@ describe('a domain of SES', () => {
     assert.deepEqual((await check(domain)).last_check_error, null)
   })
 
-  test('that SES has lost is registered anew for every project that has the name', async () => {
+  test('is registered again for every project with the name if it was deleted at SES', async () => {
     const one = await makeVerified('ses')
     const other = await makeRegistered('ses', one.name)
     assert.deepEqual(
@@ -400,7 +400,7 @@ describe('a domain of SES', () => {
     }
   })
 
-  test('that is not registered yet is neither moved nor asked for', async () => {
+  test('keeps its status until it is registered, and SES is not queried', async () => {
     const project = await stage.makeProject()
     const domain = await stage.makeDomain(project.id)
     await publish(...domain.dns_records)
@@ -417,4 +417,4 @@ describe('a domain of SES', () => {
   }
 })
 
-test('nothing went wrong that was only logged', () => assert.deepEqual(stage.errors(), []))
+test('no errors are logged', () => assert.deepEqual(stage.errors(), []))

@@ -1,12 +1,12 @@
 /**
- * The domain check: looks up a domain's DNS records, asks its provider, and writes the result. The lookups run outside
+ * The domain check: looks up a domain's DNS records, queries its provider, and writes the result. The lookups run outside
  * any transaction. The result is written only if the domain has not been edited since (its version is unchanged).
  */
 
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { Resolver } from '../../../platform/net/dns.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
-import { metrics } from '../../../platform/telemetry/metrics.ts'
+import { Counter } from '../../../platform/telemetry/metrics.ts'
 import {
   type IdentityProvider,
   type IdentityReport,
@@ -38,6 +38,12 @@ import {
 import { markLost } from './identities.sql.ts'
 import { lookupRecords } from './lookup-records.ts'
 
+const unansweredDomains = new Counter(
+  'postern_domains_unanswered_total',
+  'Verified domains whose DNS lookups have failed for 3, 10 or 14 days; after 14 days a domain is no longer verified.',
+  { days: ['3', '10', '14'] },
+)
+
 export interface CheckDeps {
   db: Db
   dns: Resolver
@@ -45,10 +51,10 @@ export interface CheckDeps {
   log: Logger
 }
 
-/** Longer than the DNS lookups and the provider's answer can take together. */
+/** Longer than the maximum combined duration of the DNS lookups and the provider's response. */
 const leaseSeconds = 120
 
-/** Checks one domain, if it is due. */
+/** Checks one domain if it is due. */
 export async function checkDomain(deps: CheckDeps, projectId: number, id: number): Promise<void> {
   const only = { projectId, id }
   const domains = await deps.db.transaction((tx) => claimDue(tx, { limit: 1, leaseSeconds, only }))
@@ -57,7 +63,7 @@ export async function checkDomain(deps: CheckDeps, projectId: number, id: number
 
 const atOnce = 20
 
-/** Checks all domains that are due, `atOnce` at a time, until the signal aborts. */
+/** Checks all due domains, `atOnce` at a time, until the signal aborts. */
 export async function checkDue(deps: CheckDeps, limit: number, signal?: AbortSignal): Promise<number> {
   let checked = 0
   while (checked < limit && !signal?.aborted) {
@@ -79,15 +85,12 @@ async function check({ db, dns, providers, log }: CheckDeps, domain: CheckedDoma
     ])
     const warning = await db.transaction((tx) => writeResult(tx, domain, lookups, report))
     if (warning !== undefined) {
-      metrics.domainsUnanswered.add({ days: `${warning}` })
-      log.warn(
-        { domain: name, project: project_id, days: warning },
-        'DNS gives no answer for a verified domain',
-      )
+      unansweredDomains.add({ days: `${warning}` })
+      log.warn({ domain: name, project: project_id, days: warning }, 'DNS lookups fail for a verified domain')
     }
   } catch (error) {
-    // The lease expires and the domain is checked again; the other domains of the batch go on.
-    log.error({ err: error, domain: name, project: project_id }, 'a domain could not be checked')
+    // The lease expires and the domain is checked again. The other domains of the batch are not affected.
+    log.error({ err: error, domain: name, project: project_id }, 'domain check failed')
   }
 }
 
@@ -105,13 +108,13 @@ async function askProvider(
     return await provider.describe(name)
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error
-    // The provider's own message is for the operator only: it may name their account.
-    log.warn({ err: error, domain: name }, 'the provider could not be queried about a domain')
+    // The provider's own message is only for the operator, because it can name the operator's account.
+    log.warn({ err: error, domain: name }, 'failed to query the provider about a domain')
     return { failure: 'The provider could not be reached. The check will be retried.' }
   }
 }
 
-/** Whether the identity was deleted at the provider, or created again there with other keys than our records name. */
+/** Whether the identity was deleted at the provider, or recreated there with keys that differ from the records. */
 function isLost(report: ProviderReport, lookups: readonly CheckedLookup[]): boolean {
   if ('failure' in report) return false
   if (!report.isRegistered) return true
@@ -137,7 +140,7 @@ async function writeResult(
   report: ProviderReport,
 ): Promise<WarningDays | undefined> {
   const domain = await lockCheckedDomain(tx, claimed.project_id, claimed.id)
-  // Edited, rotated or deleted meanwhile: the lookups are about records that no longer apply.
+  // Edited, rotated or deleted in the meantime: the lookups were for records that no longer apply.
   if (domain?.version !== claimed.version) return undefined
   const { project_id, name, identity_id } = domain
   const statuses = lookups.map((lookup) => ({
@@ -185,13 +188,13 @@ async function publishStatus(
   status: CheckedDomain['status'],
   complaint: string | null,
 ): Promise<void> {
-  // Only an edit sets a domain back to pending, and its author knows.
+  // Only an edit resets a domain to pending, and the user who made the edit already knows.
   if (status === 'pending') return
   const data = { id, name, status, mta_provider, last_check_error: complaint }
   await publishToMail(tx, project_id, 'event', { type: `domain.${status}`, data })
 }
 
-/** Serialized by name: two projects could otherwise both find it free. */
+/** Serialized by name: otherwise two projects could both find the name unclaimed. */
 async function isHeldByAnother(tx: Tx, { name, project_id }: CheckedDomain): Promise<boolean> {
   await lockName(tx, name)
   return (await verifiedHolder(tx, name, project_id)) !== undefined

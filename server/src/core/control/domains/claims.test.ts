@@ -10,7 +10,7 @@ import {
 } from '../../../testing/harness/verification-harness.ts'
 import { checkDomain, checkDue } from './check.ts'
 
-/** Two projects that want one name, or a name below another's. */
+/** Two projects with the same name, or with one name that is a subdomain of the other. */
 const world = await startWorld()
 const { ses, publish, withdraw } = world
 const stage = await startStage(world)
@@ -22,7 +22,7 @@ const holders = (name: string, on: Stage = stage) =>
     [name],
   )
 
-/** Registered with SES, its DKIM records published and seen by SES; nobody has proved to own it. */
+/** Two domains registered with SES, with published and verified DKIM records, but without ownership records. */
 async function makePair(name: string, on: Stage = stage): Promise<[Domain, Domain]> {
   const one = await on.makeRegistered('ses', name)
   const other = await on.makeRegistered('ses', name)
@@ -31,8 +31,8 @@ async function makePair(name: string, on: Stage = stage): Promise<[Domain, Domai
   return [one, other]
 }
 
-describe('a name that two projects want', () => {
-  test("is nobody's without an ownership record, whatever the provider says", async () => {
+describe('a name in two projects', () => {
+  test('is not verified without an ownership record, even if the provider has verified it', async () => {
     const pair = await makePair('nobody.example.com')
     for (const domain of pair) {
       const { status, last_check_error } = await check(domain)
@@ -41,7 +41,7 @@ describe('a name that two projects want', () => {
     }
   })
 
-  test("is his whose ownership record is there, and the other's is not moved by it", async () => {
+  test('is verified for the project with the ownership record, and not for the other', async () => {
     const [one, other] = await makePair('his.example.com')
     await publish(recordOf(other, 'ownership'))
     assert.equal((await check(one)).status, 'pending')
@@ -53,7 +53,7 @@ describe('a name that two projects want', () => {
     )
   })
 
-  test('has one holder when both publish: whoever was seen first', async () => {
+  test('is verified only for the first of two projects that publish the record', async () => {
     const [one, other] = await makePair('both.example.com')
     await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
     assert.equal((await check(one)).status, 'verified')
@@ -63,10 +63,10 @@ describe('a name that two projects want', () => {
       ['pending', 'both.example.com is already verified in another project.'],
     )
     assert.equal(recordOf(second, 'ownership').status, 'verified')
-    assert.equal((await check(one)).status, 'verified', 'and goes on to be')
+    assert.equal((await check(one)).status, 'verified', 'remains verified')
   })
 
-  test('passes on when its holder lets it go by an edit, or by deletion', async () => {
+  test('can be verified by the other project after its holder edits or deletes the domain', async () => {
     for (const letGo of [
       (domain: Domain) => stage.admin.patch(stage.pathOf(domain), { name: 'elsewhere.example.com' }),
       (domain: Domain) => stage.admin.delete(stage.pathOf(domain), { reason: 'Given up' }),
@@ -78,12 +78,12 @@ describe('a name that two projects want', () => {
       assert.equal((await check(other)).status, 'pending')
       assert.ok((await letGo(one)).status < 300)
       await reconcile(other)
-      assert.equal(ses.has(name), true, 'SES keeps it for the other')
+      assert.equal(ses.has(name), true, 'SES still has it for the other project')
       assert.equal((await check(other)).status, 'verified')
     }
   })
 
-  test('passes on when the record of its holder is gone for three days', async () => {
+  test("can be verified by the other project after the holder's record was missing for three days", async () => {
     const on = await startStage(world)
     const [one, other] = await makePair('fallen.example.com', on)
     await publish(recordOf(one, 'ownership'), recordOf(other, 'ownership'))
@@ -107,7 +107,7 @@ describe('a name that two projects want', () => {
     assert.equal((await holders('fallen.example.com', on)).length, 1)
   })
 
-  test('never has two holders, however the checks at both fall together', async () => {
+  test('never has two holders under concurrent checks', async () => {
     const rounds = 60
     const pair = await makePair('race.example.com')
     const ids = pair.map(({ id }) => id)
@@ -129,11 +129,11 @@ describe('a name that two projects want', () => {
       const loser = await show(pair.find(({ id }) => id !== winner) ?? assert.fail())
       assert.equal(loser.last_check_error, 'race.example.com is already verified in another project.')
     }
-    assert.equal(wins.size, 2, 'each was first at some time')
+    assert.equal(wins.size, 2, 'each project was first at least once')
     assert.deepEqual(stage.errors(), [])
   })
 
-  test('never has two holders while its holder falls and rises', async () => {
+  test('never has two holders while its holder fails and recovers', async () => {
     const rounds = 30
     const pair = await makePair('swing.example.com')
     await publish(...pair.map((domain) => recordOf(domain, 'ownership')))
@@ -157,8 +157,8 @@ describe('a name that two projects want', () => {
   })
 })
 
-describe("a name below another project's", () => {
-  test('is not verified by what SES has inherited', async () => {
+describe("a name below another project's name", () => {
+  test('is not verified by the status that SES inherits from the parent', async () => {
     const parent = await makeRegistered('ses', 'parent.example.com')
     await publish(...parent.dns_records)
     ses.setDkim(parent.name, 'SUCCESS')
@@ -166,7 +166,7 @@ describe("a name below another project's", () => {
 
     const child = await makeRegistered('ses', 'child.parent.example.com')
     const report = await stage.api.context.providers.ses?.describe(child.name)
-    assert.equal(report?.isVerified, true, 'SES would send')
+    assert.equal(report?.isVerified, true, 'SES would send mail')
     assert.equal((await check(child)).status, 'pending')
 
     await publish(...recordsOf(child, 'dkim'))
@@ -175,11 +175,11 @@ describe("a name below another project's", () => {
       [unowned.status, unowned.last_check_error],
       ['pending', 'The TXT record _postern.child.parent.example.com was not found.'],
     )
-    // The record of the parent proves nothing for what is below it, nor does the child's under the parent's name.
+    // Neither the parent's record nor the child's record under the parent's name verifies the child.
     await publish({ ...recordOf(child, 'ownership'), name: '_postern.parent.example.com' })
     assert.equal((await check(child)).status, 'pending')
     await publish(recordOf(child, 'ownership'))
-    assert.equal((await check(child)).status, 'verified', 'both hold their own name')
+    assert.equal((await check(child)).status, 'verified', 'both names are verified')
     assert.equal((await check(parent)).status, 'verified')
   })
 

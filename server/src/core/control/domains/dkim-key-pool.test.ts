@@ -24,21 +24,21 @@ function start(options?: DkimKeyPoolOptions): DkimKeyPool {
   return pairs
 }
 
-describe('a pair of keys', () => {
-  test('is one of RSA with 2048 bits, its public half as it stands in DNS', async () => {
+describe('a key pair', () => {
+  test('is a 2048-bit RSA key pair, with the public key in DNS format', async () => {
     const { publicKey, privateKey } = await start().offer(wanted, async (pair) => pair.use())
     const { modulusLength } = createPrivateKey(privateKey).asymmetricKeyDetails ?? {}
     const half = createPublicKey(privateKey).export({ type: 'spki', format: 'der' })
     assert.deepEqual([modulusLength, publicKey], [2048, half.toString('base64')])
   })
 
-  test("that was used is nobody else's, whatever became of the request", async () => {
+  test('is not reused after use, even if the request failed', async () => {
     const pairs = start()
     const seen: DkimKeyPair[] = []
     for (const failure of [undefined, new Error('no commit')]) {
       const request = pairs.offer(wanted, async (pair) => {
         seen.push(pair.use())
-        assert.equal(pair.use(), seen.at(-1), 'a transaction that is run again has the same')
+        assert.equal(pair.use(), seen.at(-1), 'a retried transaction gets the same pair')
         if (failure) throw failure
       })
       await request.catch((error) => assert.equal(error, failure))
@@ -47,14 +47,14 @@ describe('a pair of keys', () => {
     assert.equal(new Set(seen.map(({ publicKey }) => publicKey)).size, 3)
   })
 
-  test('that was not used is there for the next one, at once', async () => {
+  test('is offered again if it was not used', async () => {
     const pairs = start()
     const offered = await pairs.offer(wanted, async (pair) => pair)
     await assert.rejects(pairs.offer(wanted, async () => assert.fail('refused')))
     assert.equal(await pairs.offer(wanted, async (pair) => pair), offered)
   })
 
-  test('is not made for who does not ask for one, and then there is none', async () => {
+  test('is not available to an operation that declared that it needs none', async () => {
     await start().offer(false, async (pair) => assert.throws(() => pair.use(), /makesDkimKey/))
   })
 })
@@ -68,19 +68,19 @@ const preparedKind = {
 
 const use = async (pair: OfferedKeyPair): Promise<DkimKeyPair> => pair.use()
 const hasCode = (code: string) => (error: unknown) => error instanceof PosternError && error.code === code
-const limited = () => new PosternError('limit_exceeded', 'No more today.')
+const limited = () => new PosternError('limit_exceeded', 'Daily limit reached.')
 
-describe('a pair of keys, beside whatever else the process does,', () => {
-  test('is made although every thread of libuv is taken, so that it takes none itself', async () => {
+describe('key pair generation', () => {
+  test('works while all libuv threads are busy', async () => {
     const pairs = start()
-    // Tests have forty pairs prepared (scripts/prepared-keys.ts); the ones below are to be generated.
+    // The test setup prepares forty pairs (scripts/prepared-keys.ts). The pairs below must be generated.
     for (let no = 0; no < 40; no++) await generate('rsa', preparedKind)
-    // The thread is there from then on.
+    // Starts the thread.
     await pairs.offer(wanted, use)
     const fifo = path.join(tmpdir(), `postern-dkim-${process.pid}`)
     execFileSync('mkfifo', [fifo])
     const threads = Number(process.env['UV_THREADPOOL_SIZE'] ?? 4)
-    // To open a FIFO for reading lasts until somebody opens it for writing.
+    // Opening a FIFO for reading blocks until another process opens it for writing.
     const opening = Array.from({ length: threads }, () => open(fifo, 'r'))
     try {
       const { privateKey } = await pairs.offer(wanted, use)
@@ -93,7 +93,7 @@ describe('a pair of keys, beside whatever else the process does,', () => {
     }
   })
 
-  test('is made for each project in turn, however many another one has asked for', async () => {
+  test('alternates between projects, regardless of how many pairs one of them requests', async () => {
     const pairs = start()
     const order: string[] = []
     const ask = (projectId: number) =>
@@ -105,7 +105,7 @@ describe('a pair of keys, beside whatever else the process does,', () => {
     assert.deepEqual(order.slice(0, 4), ['project 1', 'project 1', 'project 2', 'project 3'])
   })
 
-  test('waits among a bounded number of its project, and of all', async () => {
+  test('has a bounded queue per project and in total', async () => {
     const pairs = start({ waitingAtMost: 2, allWaitingAtMost: 5 })
     const asked = [1, 1, 1, 1, 2, 2, 3].map((projectId) => pairs.offer({ projectId }, use))
     const ends = await Promise.allSettled(asked)
@@ -116,14 +116,14 @@ describe('a pair of keys, beside whatever else the process does,', () => {
     assert.match((await pairs.offer(wanted, use)).privateKey, /PRIVATE KEY/)
   })
 
-  test('is not made for a project that has reached its limit, and who needs one is refused', async () => {
+  test('is skipped for a project at its limit, and using the pair throws', async () => {
     const pairs = start({ module: new URL('data:text/javascript,process.exit(1)') })
     const refusal = limited()
     assert.equal(await pairs.offer({ projectId: 1, refusal }, async () => 'needs none'), 'needs none')
     await assert.rejects(pairs.offer({ projectId: 1, refusal }, use), refusal)
   })
 
-  test('goes to the next one when a limit refused the first, and is made once for many of them', async () => {
+  test('reuses the pair of a request that was rejected by a limit', async () => {
     const pairs = start()
     const seen = new Set<string>()
     for (let no = 0; no < 20; no++) {
@@ -136,13 +136,13 @@ describe('a pair of keys, beside whatever else the process does,', () => {
     assert.equal(seen.size, 1)
   })
 
-  test('fails alone when the thread dies; the next one has a new thread', async () => {
+  test('starts a new thread after a crash, and only one request fails', async () => {
     const dying = start({ module: new URL('data:text/javascript,process.exit(1)') })
     await assert.rejects(dying.offer(wanted, use), hasCode('unavailable'))
     await assert.rejects(dying.offer(wanted, use), hasCode('unavailable'))
   })
 
-  test('is waited for no more once the process is stopping', async () => {
+  test('rejects waiting requests when the process stops', async () => {
     const pairs = start({ module: new URL('data:text/javascript,setInterval(() => {}, 1000)') })
     const asked = [pairs.offer(wanted, use), pairs.offer({ projectId: 2 }, use)]
     const ends = Promise.allSettled(asked)

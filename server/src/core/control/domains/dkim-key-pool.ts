@@ -3,27 +3,29 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { PosternError } from '../../../platform/errors.ts'
 
 /**
- * Pairs of keys for signing, made before anything is locked: one takes a thread 100 ms, on a busy machine seconds, and
- * whoever makes it with a project's lock has everybody else who changes the project wait for it.
+ * Generates DKIM key pairs before any lock is acquired. Generating a pair takes 100 ms of CPU time, or seconds on a busy
+ * machine. If a pair were generated while the project's lock is held, every other change to the project would be blocked.
  *
- * They are made in a thread of their own, one at a time. Made by crypto.generateKeyPair, they would take the threads of
- * libuv, which everything else of the process needs: password hashing, files, DNS. Projects have turns, and each can have
- * a bounded number waiting.
+ * A dedicated thread generates one pair at a time. crypto.generateKeyPair would occupy libuv's threads, which the rest of
+ * the process needs for password hashing, files and DNS. Projects are served round-robin, each with a bounded queue.
  */
 export interface DkimKeyPair {
-  /** DER, in base64, as it stands in DNS. */
+  /** DER in base64, as published in DNS. */
   publicKey: string
   /** PEM. */
   privateKey: string
 }
 
-// RFC 8301 §3.2: verifiers take RSA keys of 1024 to 4096 bits, and a signer uses at least 2048. Ed25519 (RFC 8463) is
-// still unknown to many receivers.
+// RFC 8301 §3.2: verifiers must accept RSA keys of 1024 to 4096 bits, and signers should use at least 2048. Many
+// receivers do not support Ed25519 (RFC 8463) yet.
 const modulusLength = 2048
-/** As many as requests can wait for a project's transactions: what refused requests did not use is not made again. */
+/**
+ * The maximum number of unused pairs kept for later requests. Equal to the maximum number of requests that can wait for a
+ * project's transactions.
+ */
 const keptAtMost = 100
 
-/** A pair for one request, which may turn out not to need it. */
+/** A key pair for one request, which may not need it. */
 export class OfferedKeyPair {
   readonly #pair: DkimKeyPair | undefined
   readonly #refusal: Error
@@ -31,13 +33,13 @@ export class OfferedKeyPair {
 
   constructor(
     pair?: DkimKeyPair,
-    refusal: Error = new Error('an operation that makes a DKIM key must say so (makesDkimKey)'),
+    refusal: Error = new Error('an operation that creates a DKIM key must set makesDkimKey'),
   ) {
     this.#pair = pair
     this.#refusal = refusal
   }
 
-  /** As often as the request's transaction is run: what an earlier run wrote was rolled back. */
+  /** Can be called again when the transaction is retried, because the earlier run was rolled back. */
   use(): DkimKeyPair {
     if (!this.#pair) throw this.#refusal
     this.isUsed = true
@@ -45,23 +47,23 @@ export class OfferedKeyPair {
   }
 }
 
-/** `false`: none is needed. */
+/** `false`: the operation needs no key. */
 export type WantedKeyPair =
   | false
   | {
       projectId: number
-      /** The project has made all that it may: no pair is made, and who needs one is refused with this. */
+      /** The project has reached its daily limit: no pair is generated, and `use` throws this error. */
       refusal?: PosternError | undefined
     }
 
 export interface DkimKeyPoolOptions {
-  /** Of one project; one more is refused with `rate_limited`. */
+  /** The maximum queue length per project. Further requests are rejected with `rate_limited`. */
   waitingAtMost?: number
-  /** Of all; one more is refused with `unavailable`. */
+  /** The maximum total queue length. Further requests are rejected with `unavailable`. */
   allWaitingAtMost?: number
-  /** For one pair: 0.1 s as a rule, some seconds on a busy machine. */
+  /** Timeout per pair. A pair usually takes 0.1 s, and some seconds on a busy machine. */
   withinMs?: number
-  /** The thread's first module. Tests bring their own. */
+  /** The thread's entry module. Tests replace it. */
   module?: URL
 }
 
@@ -75,7 +77,7 @@ const role = 'postern dkim keys'
 export class DkimKeyPool {
   readonly #options: Required<DkimKeyPoolOptions>
   readonly #unused: OfferedKeyPair[] = []
-  /** By project, in the order of their turns. */
+  /** By project, in round-robin order. */
   readonly #waiting = new Map<number, Waiting[]>()
   #count = 0
   #current: Waiting | undefined
@@ -92,7 +94,7 @@ export class DkimKeyPool {
     this.#options = { waitingAtMost, allWaitingAtMost, withinMs, module }
   }
 
-  /** What was offered and not used goes to the next one, and so does what a limit refused: that was rolled back. */
+  /** Pairs that were not used, or whose transaction a limit rolled back, are offered to later requests. */
   async offer<T>(wanted: WantedKeyPair, work: (offered: OfferedKeyPair) => Promise<T>): Promise<T> {
     if (!wanted) return work(new OfferedKeyPair())
     const { projectId, refusal } = wanted
@@ -128,7 +130,7 @@ export class DkimKeyPool {
         { retryAfterSeconds: 1 },
       )
     }
-    if (this.#count >= this.#options.allWaitingAtMost) throw notMade('too many keys are waiting')
+    if (this.#count >= this.#options.allWaitingAtMost) throw notMade('too many key requests are waiting')
     this.#count++
     return new Promise<DkimKeyPair>((resolve, reject) => {
       own.push({ resolve, reject })
@@ -146,11 +148,11 @@ export class DkimKeyPool {
     this.#timer = setTimeout(() => this.#fail(`a key took more than ${withinMs} ms`), withinMs)
     try {
       this.#worker ??= this.#start()
-      // While an answer is awaited the process must not end.
+      // Keeps the process alive while a response is pending.
       this.#worker.ref()
       this.#worker.postMessage('make')
     } catch (error) {
-      // The machine gives us no more threads: the next one may be luckier.
+      // The system could not create a thread. The next request tries again.
       this.#fail(String(error))
     }
   }
@@ -160,7 +162,7 @@ export class DkimKeyPool {
     if (!first) return undefined
     const [projectId, own] = first
     const taken = own.shift()
-    // Behind the others: it had its turn.
+    // Move the project to the end of the round-robin order.
     this.#waiting.delete(projectId)
     if (own.length > 0) this.#waiting.set(projectId, own)
     return taken
@@ -171,27 +173,27 @@ export class DkimKeyPool {
     const ifMine = (act: () => void) => {
       if (this.#worker === worker) act()
     }
-    worker.on('message', (pair: unknown) => ifMine(() => this.#hear(pair)))
+    worker.on('message', (pair: unknown) => ifMine(() => this.#handleMessage(pair)))
     worker.on('error', (error) => ifMine(() => this.#fail(String(error))))
     worker.on('exit', () => ifMine(() => this.#fail('the thread ended')))
     return worker
   }
 
-  #hear(pair: unknown): void {
-    const asker = this.#current
-    // `node --watch` has threads tell what they import, by the same way.
-    if (!asker || !(pair instanceof Object && 'privateKey' in pair)) return
+  #handleMessage(pair: unknown): void {
+    const request = this.#current
+    // With `node --watch`, threads also report their imports as messages.
+    if (!request || !(pair instanceof Object && 'privateKey' in pair)) return
     this.#current = undefined
-    asker.resolve(pair as DkimKeyPair)
+    request.resolve(pair as DkimKeyPair)
     this.#next()
   }
 
   #fail(why: string): void {
-    const asker = this.#current
+    const request = this.#current
     this.#current = undefined
     void this.#worker?.terminate()
     this.#worker = undefined
-    asker?.reject(notMade(why))
+    request?.reject(notMade(why))
     this.#next()
   }
 }
@@ -202,7 +204,7 @@ const notMade = (why: string): PosternError =>
     retryAfterSeconds: 1,
   })
 
-/** In the thread, which does nothing else meanwhile. */
+/** Runs in the worker thread. */
 function makePair(): DkimKeyPair {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength,

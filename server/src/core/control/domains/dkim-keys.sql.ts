@@ -27,7 +27,7 @@ export async function insertKey(
     .execute()
 }
 
-/** Its selector, if there was one. */
+/** Returns the selector of the deleted key, if there was one. */
 export async function dropPending(
   tx: Tx,
   projectId: number,
@@ -49,7 +49,7 @@ export interface DkimKeyRow {
   state: string
 }
 
-/** Those that are not retired. */
+/** The keys that are not retired. */
 export const listKeys = (tx: ReadTx, projectId: number, identityId: number): Promise<DkimKeyRow[]> =>
   tx
     .selectFrom('control.dkim_keys')
@@ -79,7 +79,7 @@ export async function activatePending(tx: Tx, projectId: number, identityId: num
     .execute()
 }
 
-/** An identity that is not retired, with the key in use if there is one. */
+/** An identity that is not retired, with its active key, if any. */
 export const findActiveKey = (tx: ReadTx, projectId: number, identityId: number) =>
   tx
     .selectFrom('control.identities as identities')
@@ -100,7 +100,7 @@ export const findActiveKey = (tx: ReadTx, projectId: number, identityId: number)
 
 const today = sql`(postern.now() at time zone 'UTC')::date`
 
-/** One more; how many the project has made today, in UTC. */
+/** Counts one more key and returns how many the project has created today (UTC). */
 export async function countKey(tx: Tx, projectId: number): Promise<number> {
   const { rows } = await sql<{ keys_made: number }>`
     insert into control.dkim_usage as usage (project_id, day, keys_made) values (${projectId}, ${today}, 1)

@@ -5,24 +5,23 @@ import type { DkimKeyPair } from './dkim-key-pool.ts'
 import { countKey, dropPending, findKeyCount, insertKey, takeId } from './dkim-keys.sql.ts'
 
 /**
- * The keys with which we sign mail ourselves. A key is `pending` until DNS shows its public half, then `active`;
- * the one before it is then `retired`, and its private half destroyed. An identity has at most one of each of the
- * first two.
+ * DKIM keys for mail that Postern signs itself. A key is `pending` until its public key is found in DNS, then `active`. The
+ * previous key is then `retired` and its private key deleted. An identity has at most one pending and one active key.
  */
 export interface NewKey {
   id: number
   selector: string
   publicKey: string
-  /** Of the pending key whose place it took. */
+  /** The selector of the pending key that this one replaced. */
   replacedSelector: string | undefined
-  /** How many the project has made today, this one included. */
+  /** How many keys the project has created today, including this one. */
   keysToday: number
 }
 
-/** How many the project has made today, in UTC. */
+/** How many keys the project has created today (UTC). */
 export const countDkimKeys = findKeyCount
 
-/** Takes the place of a pending key; one that is in use stays in use. */
+/** Replaces a pending key. An active key stays in use. */
 export async function storeDkimKey(
   tx: Tx,
   vault: Vault,
@@ -32,9 +31,9 @@ export async function storeDkimKey(
 ): Promise<NewKey> {
   const replacedSelector = await dropPending(tx, projectId, identityId)
   const id = await takeId(tx)
-  const place = { table: 'control.dkim_keys', column: 'encrypted_private_key', rowId: id }
+  const location = { table: 'control.dkim_keys', column: 'encrypted_private_key', rowId: id }
   const selector = `postern-${randomBytes(4).toString('hex')}`
   const key = { id, selector, publicKey, replacedSelector, keysToday: await countKey(tx, projectId) }
-  await insertKey(tx, projectId, identityId, key, await vault.seal(tx, projectId, place, privateKey))
+  await insertKey(tx, projectId, identityId, key, await vault.seal(tx, projectId, location, privateKey))
   return key
 }

@@ -1,7 +1,7 @@
 /**
- * DKIM key rotation. `rotateDomainKey` stores a new key beside the active one and asks for its DNS record. The domain
- * check calls `cutOverKey`: once DNS shows the record of the pending key, that key becomes active, and the record of
- * the previous key is no longer asked for. The states of a key are in dkim-keys.ts.
+ * DKIM key rotation. `rotateDomainKey` stores a second key and adds its DNS record to the required ones. The domain check
+ * calls `cutOverKey`: when DNS has the record of the pending key, that key becomes active, and the record of the previous
+ * key is no longer required. The states of a key are in dkim-keys.ts.
  */
 
 import type { Tx } from '../../../platform/db/db.ts'
@@ -13,7 +13,7 @@ import { checkNow, countRotation, deleteRecords, insertRecords, touch } from './
 import { type DomainRow, findDomain, type KeyedDeps } from './domains.ts'
 import { dkimKeyName, dkimKeyRecord } from './records.ts'
 
-/** Stores a new key beside the active one. */
+/** Stores a new key alongside the active one. */
 export async function rotateDomainKey(
   tx: Tx,
   { vault, pair }: KeyedDeps,
@@ -38,13 +38,16 @@ export async function rotateDomainKey(
 }
 
 export interface KeyCutover {
-  /** A DKIM record that verification does not require: of a pending key beside an active one, or of the key just retired. */
+  /**
+   * A DKIM record that verification does not require: the record of a second, pending key, or of a key that was just
+   * retired.
+   */
   optionalRecordName?: string
-  /** Whether a key still waits for its record beside the active one. */
+  /** Whether a second key still awaits its record. */
   isKeyPending: boolean
 }
 
-/** Activates the pending key if its record is among the verified ones, and retires the previous key. */
+/** Activates the pending key if its record is verified, and retires the previous key. */
 export async function cutOverKey(
   tx: Tx,
   { project_id, id, identity_id, name }: CheckedDomain,

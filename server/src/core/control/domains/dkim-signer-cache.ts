@@ -3,8 +3,8 @@ import type { Vault } from '../secrets/vault.ts'
 import { type DkimSigner, findSigner } from './dkim-signer.ts'
 
 /**
- * Caches the DKIM keys of the identities that mail is sent under. After a rotation, the old key is used for up to
- * `lifetimeMs`; its DNS record stays published much longer (docs/guide/domains.md).
+ * Caches the DKIM keys of identities with outgoing mail. After a rotation, the old key is used for up to `lifetimeMs`. Its
+ * DNS record stays published much longer (docs/guide/domains.md).
  */
 const lifetimeMs = 30_000
 const maxEntries = 5_000

@@ -2,15 +2,15 @@ import type { ReadTx } from '../../../platform/db/db.ts'
 import type { Vault } from '../secrets/vault.ts'
 import { findActiveKey } from './dkim-keys.sql.ts'
 
-/** With what mail of an identity is signed. */
+/** The DKIM domain and key for an identity's mail. */
 export interface DkimSigner {
-  /** The domain's name when the mail was accepted, whatever it is called now. */
+  /** The domain's name when the mail was accepted, even if it has since been renamed. */
   name: string
-  /** The private key in PEM. Null where the provider signs. */
+  /** The private key in PEM. Null if the provider signs. */
   dkim: { selector: string; privateKey: string } | null
 }
 
-/** Undefined when the identity is gone, or has no key although we sign ourselves: such mail cannot be sent. */
+/** Undefined if the identity is deleted, or lacks a key that Postern needs for signing. Its mail cannot be sent. */
 export async function findSigner(
   tx: ReadTx,
   vault: Vault,
@@ -22,9 +22,9 @@ export async function findSigner(
   const { name, provider, key_id, selector, encrypted_private_key: sealed } = row
   if (provider !== 'service') return { name, dkim: null }
   if (key_id === null || selector === null || sealed === null) return undefined
-  const place = { table: 'control.dkim_keys', column: 'encrypted_private_key', rowId: key_id }
+  const location = { table: 'control.dkim_keys', column: 'encrypted_private_key', rowId: key_id }
   return {
     name,
-    dkim: { selector, privateKey: await vault.open(tx, projectId, place, sealed) },
+    dkim: { selector, privateKey: await vault.open(tx, projectId, location, sealed) },
   }
 }

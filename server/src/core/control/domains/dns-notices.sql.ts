@@ -9,15 +9,15 @@ export interface DomainNotice {
   name: string
   project_name: string
   last_check_error: string | null
-  /** Whether DNS still gives no answer. */
+  /** Whether DNS lookups still fail. */
   is_unanswered: boolean
-  /** The owner's; null when they are not active. */
+  /** The owner's address. Null if the owner is disabled. */
   email: string | null
-  /** As text: a moment has microseconds, and a Date has none. */
+  /** As text, because a Date does not have microsecond precision. */
   created_at: string
 }
 
-/** One that waits is replaced: the newest says it all. */
+/** Replaces a pending notice for the domain. */
 export async function insertNotice(
   tx: Tx,
   { project_id, id }: { project_id: number; id: number },
@@ -41,7 +41,7 @@ export async function listNotices(tx: ReadTx, atMost: number): Promise<DomainNot
   return rows
 }
 
-/** Not if it was replaced since it was read. */
+/** Does nothing if the notice was replaced after it was read. */
 export async function deleteNotice(tx: Tx, { domain_id, created_at }: DomainNotice): Promise<void> {
   await sql`
     delete from control.domain_notices

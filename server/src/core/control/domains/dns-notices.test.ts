@@ -7,7 +7,7 @@ import { patienceMs } from '../../../testing/harness/waiting.ts'
 import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
 import { sendDomainNotices } from './dns-notices.ts'
 
-/** Who hears of a verified domain whose DNS gives no answer, and when. */
+/** Notices about a verified domain for which DNS lookups fail. */
 const world = await startWorld()
 const inbox = await startMtaInbox()
 const settings = { POSTERN_SYSTEM_MAIL_FROM: 'postern@example.net', POSTERN_MTA_HOSTS: inbox.url }
@@ -43,8 +43,8 @@ const counted = async (days: number) =>
     )?.[1],
   )
 
-describe('the owner of a verified domain whose DNS gives no answer', () => {
-  test('is warned after 3 and 10 days, and mailed when the domain is verified no more', async () => {
+describe('the owner of a verified domain with failing DNS lookups', () => {
+  test('is warned after 3 and 10 days, and notified when the domain is no longer verified', async () => {
     const { on, domain, round, subjects, mails, waiting, events } = await startUnanswered()
     const before = await Promise.all([3, 10, 14].map(counted))
     await world.dns.breakZone('.')
@@ -69,8 +69,8 @@ describe('the owner of a verified domain whose DNS gives no answer', () => {
       await world.publish()
     }
     assert.deepEqual(subjects(), [
-      `DNS gives no answer for ${domain.name}`,
-      `DNS gives no answer for ${domain.name}`,
+      `DNS lookups for ${domain.name} are failing`,
+      `DNS lookups for ${domain.name} are failing`,
       `${domain.name} is no longer verified`,
     ])
     const text = mails()[0]?.text.replaceAll('=\r\n', '') ?? ''
@@ -82,7 +82,7 @@ describe('the owner of a verified domain whose DNS gives no answer', () => {
       (await events()).map(({ type }) => type),
       ['domain.verified', 'domain.failed'],
     )
-    assert.match(on.api.logLines.join('\n'), /DNS gives no answer for a verified domain/)
+    assert.match(on.api.logLines.join('\n'), /DNS lookups fail for a verified domain/)
     const after = await Promise.all([3, 10, 14].map(counted))
     assert.deepEqual(
       after.map((count, at) => count - (before[at] ?? 0)),
@@ -90,7 +90,7 @@ describe('the owner of a verified domain whose DNS gives no answer', () => {
     )
   })
 
-  test('is mailed later when the MTA is away, and not at all when DNS answers again', async () => {
+  test('is notified later if the MTA is unavailable, and not at all if the lookups succeed again', async () => {
     const { on, domain, round, mails, waiting } = await startUnanswered()
     await world.dns.breakZone('.')
     try {

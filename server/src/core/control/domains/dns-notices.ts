@@ -2,8 +2,8 @@ import { type OwnerNoticeDeps, sendOwnerNotices } from '../notifications/owner-n
 import { type DomainNotice, deleteLate, deleteNotice, listNotices } from './dns-notices.sql.ts'
 
 /**
- * Mail to the owner of a project with a verified domain whose DNS gives no answer: two warnings, and one when the domain is
- * no longer verified (check-schedule.ts).
+ * Notices to the owner of a verified domain for which DNS lookups fail: two warnings, and one when the domain is no longer
+ * verified (check-schedule.ts).
  */
 export const sendDomainNotices = (
   deps: OwnerNoticeDeps,
@@ -12,7 +12,7 @@ export const sendDomainNotices = (
 ): Promise<void> =>
   sendOwnerNotices(
     {
-      subject: 'a domain without DNS answers',
+      subject: 'a domain with failing DNS lookups',
       ...{ list: listNotices, delete: deleteNotice, deleteLate },
       idsOf: ({ project_id, domain_id, days }) => ({ project_id, domain_id, days }),
       mailFor(notice: DomainNotice, publicUrl) {
@@ -34,13 +34,13 @@ function textOf(
   const path = `${origin}/v1/projects/${project_id}/domains/${domain_id}`
   const isLost = days >= lastDay
   return {
-    subject: isLost ? `${name} is no longer verified` : `DNS gives no answer for ${name}`,
+    subject: isLost ? `${name} is no longer verified` : `DNS lookups for ${name} are failing`,
     text: [
-      `DNS has given no answer for the records of ${name} for ${days} days. It is a domain of your project "${project_name}".`,
-      `Last check: ${last_check_error ?? 'no answer'}`,
+      `DNS lookups for ${name}, a domain in your project "${project_name}", have failed for ${days} days.`,
+      `Last check: ${last_check_error ?? 'lookup failed'}`,
       isLost
         ? 'The domain is no longer verified, and no mail is accepted from it.'
-        : `After ${lastDay} days without an answer the domain is no longer verified, and no mail is accepted from it.`,
+        : `After ${lastDay} days of failed lookups, the domain will no longer be verified, and no mail will be accepted from it.`,
       `Check the name servers of the domain, then request a check: POST ${path}/verify.`,
     ].join('\n\n'),
   }

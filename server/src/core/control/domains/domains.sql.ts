@@ -5,7 +5,7 @@ import type { DnsRecordView, MtaProviderName } from './wire.ts'
 
 type Columns = Selectable<Schema['control.domains']>
 
-/** A domain with its living identity and its records. */
+/** A domain with its live identity and its records. */
 export interface DomainRow extends Columns {
   identity: {
     id: number
@@ -47,7 +47,7 @@ const domains = (tx: ReadTx) =>
 export const find = (tx: ReadTx, projectId: number, id: number): Promise<DomainRow | undefined> =>
   domains(tx).where('domains.project_id', '=', projectId).where('domains.id', '=', id).executeTakeFirst()
 
-/** The row alone is locked; whoever calls this has the project's lock, and reads the rest afterwards. */
+/** Locks only this row. The caller holds the project's lock and reads the related rows afterwards. */
 export async function lock(tx: Tx, projectId: number, id: number): Promise<DomainRow | undefined> {
   await tx
     .selectFrom('control.domains')
@@ -88,7 +88,7 @@ interface Claim {
   ownership_token: string
 }
 
-/** Undefined when the project has a domain of this name. */
+/** Undefined if the project already has a domain with this name. */
 export async function insert(tx: Tx, projectId: number, claim: Claim): Promise<number | undefined> {
   const row = await tx
     .insertInto('control.domains')
@@ -115,7 +115,7 @@ export async function hasName(
   return row !== undefined
 }
 
-/** Everything that was proved is to be proved anew: first, because one project alone may have a name as verified. */
+/** Resets the verification first, because a name can be verified in only one project. */
 export async function reclaim(tx: Tx, { project_id, id }: DomainRow, claim: Claim): Promise<void> {
   await sql`select control.reset_verification(${project_id}, ${id})`.execute(tx)
   await tx
@@ -135,7 +135,7 @@ export async function touch(tx: Tx, { project_id, id }: DomainRow): Promise<void
     .execute()
 }
 
-/** Returns how often its key was rotated today, in UTC. */
+/** Returns how many times the domain's key was rotated today (UTC). */
 export async function countRotation(tx: Tx, { project_id, id }: DomainRow): Promise<number> {
   const { rows } = await sql<{ dkim_rotations: number }>`
     update control.domains
@@ -147,7 +147,7 @@ export async function countRotation(tx: Tx, { project_id, id }: DomainRow): Prom
   return rows[0]?.dkim_rotations ?? 0
 }
 
-/** Configuration stays as it is: neither the version nor `updated_at` moves. */
+/** Does not change the configuration: the version and `updated_at` stay the same. */
 export async function checkNow(
   tx: Tx,
   { project_id, id }: Pick<DomainRow, 'project_id' | 'id'>,
@@ -191,7 +191,7 @@ export async function deleteRecords(
   await (recordName === undefined ? all : all.where('name', '=', recordName)).execute()
 }
 
-/** The provider's own: those that it names now, and none of before. */
+/** Replaces the provider's DKIM records with the current ones. */
 export async function replaceAliases(
   tx: Tx,
   projectId: number,
@@ -209,7 +209,7 @@ export async function replaceAliases(
   await insertRecords(tx, projectId, domainId, aliases)
 }
 
-/** Of the administrator's business only: a customer must not learn who else has the name. */
+/** Only for administrators: a customer must not learn which other project has the name. */
 export async function verifiedHolder(
   tx: ReadTx,
   name: string,
@@ -243,8 +243,8 @@ export async function users(
   return { routes: await ids('control.routes'), keys: await ids('control.api_keys') }
 }
 
-/** One, or none where there is no such domain. */
-export async function livingIdentities(tx: ReadTx, projectId: number, domainId: number): Promise<number[]> {
+/** One id, or none if the domain does not exist. */
+export async function liveIdentities(tx: ReadTx, projectId: number, domainId: number): Promise<number[]> {
   const rows = await tx
     .selectFrom('control.identities')
     .select('id')
@@ -255,7 +255,7 @@ export async function livingIdentities(tx: ReadTx, projectId: number, domainId: 
   return rows.map(({ id }) => id)
 }
 
-/** In the mail plane. At most `limit`: whoever has more waiting need not know exactly how many. */
+/** Runs on the mail side. Counts at most `limit` rows. */
 export async function countQueued(
   tx: ReadTx,
   projectId: number,

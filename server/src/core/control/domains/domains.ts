@@ -1,8 +1,8 @@
 /**
- * Domains. The caller of every change holds the project's lock, so that the count against a limit is exact and no route
- * is created or moved while a name changes.
+ * Domains. The caller of every change holds the project's lock, so the count against a limit is exact and no route is
+ * created or moved while a name changes.
  *
- * Nothing here calls a provider. An operation writes the wanted state and a job in its own transaction; the job
+ * Nothing here calls a provider. An operation writes the desired state and a job in its own transaction; the job
  * (reconcile-identities.ts) calls the provider after the commit. DKIM rotation is in dkim-rotation.ts.
  */
 
@@ -29,14 +29,14 @@ import {
   insert,
   insertRecords,
   list,
-  livingIdentities,
+  liveIdentities,
   lock,
   reclaim,
   remove,
   users,
   verifiedHolder,
 } from './domains.sql.ts'
-import { insertLiving, lockByDomain, retire } from './identities.sql.ts'
+import { insertLive, lockByDomain, retire } from './identities.sql.ts'
 import { domainName } from './name.ts'
 import { type RecordHosts, wantedRecords } from './records.ts'
 import type { Domain, MtaProviderName } from './wire.ts'
@@ -50,12 +50,12 @@ export interface DomainDeps {
   pairs: DkimKeyPool
 }
 
-/** For one request. Its DKIM key pair, if it needs one, was generated before any lock was taken. */
+/** The dependencies of one request. The request's DKIM key pair, if needed, was generated before any lock was acquired. */
 export interface KeyedDeps extends DomainDeps {
   pair: OfferedKeyPair
 }
 
-/** What this installation offers. */
+/** The providers and hosts of this installation. */
 export interface DomainSetup extends RecordHosts {
   accounts: { service: ProviderAccount; ses: ProviderAccount | undefined }
 }
@@ -81,7 +81,7 @@ export const domainView = (row: DomainRow): Static<typeof Domain> => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-/** What the audit keeps. */
+/** The fields that the audit stores. */
 export const domainRecord = ({ name, mta_provider, status, identity }: DomainRow) => ({
   name,
   mta_provider,
@@ -90,7 +90,7 @@ export const domainRecord = ({ name, mta_provider, status, identity }: DomainRow
   selector: identity.selector,
 })
 
-/** `boundTo`: the only domain of the project that the caller may access; null: all of them. */
+/** `boundTo`: the only one of the project's domains that the caller can access, or null for all domains. */
 export async function findDomain(
   tx: ReadTx,
   projectId: number,
@@ -101,7 +101,7 @@ export async function findDomain(
   return (await find(tx, projectId, id)) ?? missing(projectId, id)
 }
 
-/** The project must be locked already. */
+/** The caller must hold the project's lock. */
 export async function lockDomain(
   tx: Tx,
   projectId: number,
@@ -131,8 +131,8 @@ export async function createDomain(
 }
 
 /**
- * Every edit, equal values included, registers a replacement identity and restarts verification. The previous identity
- * retires: nothing new is accepted under it, and mail already accepted is still signed with it.
+ * Every edit, even with unchanged values, registers a replacement identity and restarts verification. The previous identity
+ * starts to retire: no new mail is accepted for it, but mail accepted earlier is still signed with it.
  */
 export async function editDomain(
   tx: Tx,
@@ -142,7 +142,7 @@ export async function editDomain(
   { name: newName, mta_provider, ...choice }: { name?: string; mta_provider?: MtaProviderName } & RouteChoice,
 ): Promise<{ row: DomainRow; moves: RouteMove[]; keysToday: number | null }> {
   if (newName === undefined && mta_provider === undefined) {
-    throw new PosternError('validation_failed', 'Give a new "name", a new "mta_provider", or both.')
+    throw new PosternError('validation_failed', 'Set a new "name", a new "mta_provider", or both.')
   }
   const name = newName === undefined ? before.name : domainName(newName)
   const provider = mta_provider ?? (before.mta_provider as MtaProviderName)
@@ -175,7 +175,7 @@ export async function deleteDomain(tx: Tx, deps: DomainDeps, before: DomainRow):
   await remove(tx, before)
 }
 
-/** Queues the check as a job: no transaction waits for a DNS server. */
+/** Queues the check as a job, because no transaction may wait for DNS. */
 export async function requestCheck(tx: Tx, { jobs }: DomainDeps, before: DomainRow): Promise<DomainRow> {
   const { project_id, id, name } = before
   const holder = await verifiedHolder(tx, name, project_id)
@@ -191,19 +191,21 @@ export async function requestCheck(tx: Tx, { jobs }: DomainDeps, before: DomainR
   return findDomain(tx, project_id, id)
 }
 
-/** Another project in which the name is verified. For administrators only. */
+/** Another project in which the name is verified. Only for administrators. */
 export const otherHolder = verifiedHolder
 
 /** The routes and API keys that refer to the domain. */
 export const domainUsers = users
 
-/** On the mail side, as text: how many messages accepted under the domain's living identity are still queued. */
+/**
+ * Runs on the mail side. Returns, as text, the number of queued messages that were accepted for the domain's live identity.
+ */
 export async function queuedUnder(mail: ReadTx, projectId: number, domainId: number): Promise<string> {
-  const identities = await livingIdentities(mail, projectId, domainId)
+  const identities = await liveIdentities(mail, projectId, domainId)
   return countText(await countQueued(mail, projectId, identities, countCap + 1))
 }
 
-/** Returns how many DKIM keys the project has made today; null if the provider makes them. */
+/** Returns how many DKIM keys the project has created today, or null if the provider creates them. */
 async function registerIdentity(
   tx: Tx,
   { vault, jobs, setup, pair }: KeyedDeps,
@@ -212,7 +214,7 @@ async function registerIdentity(
   { name, mta_provider: provider, ownership_token: token }: Parameters<typeof insert>[2],
   account: ProviderAccount,
 ): Promise<number | null> {
-  const identityId = await insertLiving(tx, projectId, domainId, name, provider, account)
+  const identityId = await insertLive(tx, projectId, domainId, name, provider, account)
   const key =
     provider === 'service' ? await storeDkimKey(tx, vault, projectId, identityId, pair.use()) : undefined
   await insertRecords(tx, projectId, domainId, wantedRecords({ name, token, key }, setup))
@@ -237,7 +239,7 @@ function offeredAccount(
   if (provider === 'service' && !allow_service_mta) {
     throw new PosternError(
       'provider_not_allowed',
-      `Project ${id} may not use the provider "service". Ask an administrator to set "allow_service_mta" for the project, or choose another provider.`,
+      `Project ${id} is not allowed to use the provider "service". Ask an administrator to set "allow_service_mta" for the project, or choose another provider.`,
     )
   }
   const account = accounts[provider]

@@ -29,7 +29,7 @@ const returnPath = record('return_path', 'CNAME', 'bounces.postern.test')
 const mx = record('mx', 'MX', '10 mx.postern.test')
 const dmarc = record('dmarc', 'TXT', 'v=DMARC1; p=none')
 
-describe('a look-up', () => {
+describe('a lookup', () => {
   const cases: [record: DnsRecordView, lookup: Lookup, finding: Finding][] = [
     [ownership, found('postern-verification=abc'), 'found'],
     [ownership, found('v=spf1 -all', ' postern-verification=abc '), 'found'],
@@ -71,7 +71,7 @@ describe('a look-up', () => {
   ]
   for (const [wanted, lookup, finding] of cases) {
     const what = lookup.kind === 'found' ? JSON.stringify(lookup.values) : lookup.kind
-    test(`of ${wanted.purpose} ${wanted.type} that gives ${what} finds it ${finding}`, () => {
+    test(`of ${wanted.purpose} ${wanted.type} with the result ${what} is ${finding}`, () => {
       assert.equal(findingOf({ record: wanted, lookup }), finding)
     })
   }
@@ -86,14 +86,14 @@ describe('the state of a record', () => {
   }
   for (const [finding, moves] of Object.entries(after)) {
     for (const [before, expected] of Object.entries(moves)) {
-      test(`${before} is ${expected} when it is found ${finding}`, () => {
+      test(`changes from ${before} to ${expected} on ${finding}`, () => {
         assert.equal(statusAfter(finding as Finding, before as DnsRecordView['status']), expected)
       })
     }
   }
 })
 
-describe('a judgement', () => {
+describe('an evaluation', () => {
   const nothingToSay = { result: 'complete' as Result, complaint: null }
   const seen = (wanted: DnsRecordView, lookup: Lookup = found(wanted.value)): RecordLookup => ({
     record: wanted,
@@ -103,7 +103,7 @@ describe('a judgement', () => {
   const but = (wanted: DnsRecordView, lookup: Lookup) =>
     all.map((one) => (one.record === wanted ? { record: wanted, lookup } : one))
 
-  test('is complete when everything that is needed is there', () => {
+  test('is complete with all required records', () => {
     assert.deepEqual(evaluateRecords(all, undefined, nothingToSay), {
       result: 'complete',
       complaint: null,
@@ -111,7 +111,7 @@ describe('a judgement', () => {
     })
   })
 
-  test('does not ask for MX and DMARC', () => {
+  test('does not require MX and DMARC', () => {
     const bare = [seen(ownership), seen(key), seen(returnPath), seen(mx, absent), seen(dmarc, failed)]
     assert.deepEqual(evaluateRecords(bare, undefined, nothingToSay), {
       result: 'complete',
@@ -129,7 +129,7 @@ describe('a judgement', () => {
       })
     })
 
-    test(`is unknown when nobody answers for ${wanted.purpose}`, () => {
+    test(`is unknown when the lookup of ${wanted.purpose} fails`, () => {
       assert.deepEqual(evaluateRecords(but(wanted, failed), undefined, nothingToSay), {
         result: 'unknown',
         complaint: `${wanted.name} could not be looked up: the DNS server failed (SERVFAIL).`,
@@ -138,14 +138,14 @@ describe('a judgement', () => {
     })
   }
 
-  test('says that a record has another value', () => {
+  test('reports a record with a different value', () => {
     assert.match(
       evaluateRecords(but(key, found('p=ZZ')), undefined, nothingToSay).complaint ?? '',
       /different value\.$/,
     )
   })
 
-  test('is incomplete when one is missing and another not known, and tells both', () => {
+  test('is incomplete when one record is missing and another lookup fails, and reports both', () => {
     const { result, complaint } = evaluateRecords(
       [seen(ownership, absent), seen(key, failed), seen(returnPath)],
       undefined,
@@ -161,8 +161,8 @@ describe('a judgement', () => {
     ['unknown', 'unknown'],
   ]
   for (const [result, expected] of words) {
-    test(`with all records there is ${expected} when the provider's word is ${result}`, () => {
-      const complaint = result === 'complete' ? null : 'The provider says so.'
+    test(`is ${expected} with all records if the provider reports ${result}`, () => {
+      const complaint = result === 'complete' ? null : 'Reported by the provider.'
       assert.deepEqual(evaluateRecords(all, undefined, { result, complaint }), {
         result: expected,
         complaint,
@@ -171,11 +171,11 @@ describe('a judgement', () => {
     })
   }
 
-  test('of a provider that is content does not replace a record', () => {
+  test('requires the records even if the provider is satisfied', () => {
     assert.equal(evaluateRecords(but(ownership, absent), undefined, nothingToSay).result, 'incomplete')
   })
 
-  test('is not held up by a key that waits beside the one in use', () => {
+  test('does not require the record of a pending second key', () => {
     const waiting = { ...key, name: 'next.example.com' }
     for (const lookup of [absent, failed, found('p=ZZ')]) {
       const lookups = [...all, { record: waiting, lookup }]

@@ -1,15 +1,15 @@
 /**
  * Evaluates DNS lookups against the records that a domain needs. Pure: nothing here does I/O.
  *
- * "Absent" and "no answer" differ: the first counts against a domain after days, the second after weeks
- * (check-schedule.ts). A name server that is down for a day unverifies no domain.
+ * "Absent" and "unknown" differ: an absent record makes a domain fail after days; failed lookups do so only after weeks
+ * (check-schedule.ts). A name server that is down for a day does not affect verification.
  */
 
 import type { Lookup } from '../../../platform/net/dns.ts'
 import { isRequired, type WantedRecord } from './records.ts'
 import type { DnsRecordView } from './wire.ts'
 
-/** A record and what DNS answered for its name. */
+/** A record and the DNS response for its name. */
 export interface RecordLookup<Wanted extends DnsRecordView = DnsRecordView> {
   record: Wanted
   lookup: Lookup
@@ -21,7 +21,7 @@ export function findingOf({ record, lookup }: RecordLookup): Finding {
   if (lookup.kind === 'failed') return 'unknown'
   if (lookup.kind === 'absent') return 'absent'
   if (lookup.values.some((value) => matches(record, value))) return 'found'
-  // Other TXT and MX records may share the name. A CNAME and a DKIM key have one value only.
+  // Other TXT and MX records can have the same name. A CNAME and a DKIM key have only one value.
   return record.purpose === 'dkim' || record.type === 'CNAME' ? 'different' : 'absent'
 }
 
@@ -35,7 +35,7 @@ function matches({ purpose, type, value: wanted }: WantedRecord, value: string):
 
 const hostIn = (mx: string): string => mx.slice(mx.indexOf(' ') + 1).toLowerCase()
 
-/** RFC 6376 §3.6.1: tags come in any order, and white space within the key is ignored. */
+/** RFC 6376 §3.6.1: tags can have any order, and whitespace within the key is ignored. */
 function publicKeyIn(text: string): string | undefined {
   const tags = new Map(
     text.split(';').map((tag) => {
@@ -47,7 +47,7 @@ function publicKeyIn(text: string): string | undefined {
   return tags.get('p')
 }
 
-/** A record that was found before and is now absent has failed; one never found stays pending. */
+/** A record that was found before and is now absent has failed. A record that was never found stays pending. */
 export function statusAfter(finding: Finding, before: DnsRecordView['status']): DnsRecordView['status'] {
   switch (finding) {
     case 'unknown':
@@ -65,13 +65,13 @@ export type Result = 'complete' | 'incomplete' | 'unknown'
 
 export interface Evaluation {
   result: Result
-  /** What is missing or could not be looked up, as sentences; null if nothing. */
+  /** The missing records and failed lookups, as sentences, or null if there are none. */
   complaint: string | null
-  /** DNS gave no answer (timeout, SERVFAIL …) for a required record. */
+  /** The lookup of a required record failed (timeout, SERVFAIL …). */
   isUnanswered: boolean
 }
 
-/** What the provider reports. It must be complete as well as the records. */
+/** The provider's own verification, required in addition to the records. */
 export interface ProviderStatus {
   result: Result
   complaint: string | null
@@ -79,7 +79,7 @@ export interface ProviderStatus {
 
 export function evaluateRecords(
   lookups: readonly RecordLookup[],
-  /** A pending DKIM key beside an active one is not required. */
+  /** A second, pending DKIM key is not required. */
   optionalRecordName: string | undefined,
   provider: ProviderStatus,
 ): Evaluation {
@@ -114,6 +114,6 @@ function complaintOf({ type, name }: WantedRecord, lookup: Lookup, finding: Find
     case 'different':
       return [`The ${type} record ${name} has a different value.`]
     default:
-      return [`${name} could not be looked up: ${lookup.kind === 'failed' ? lookup.why : 'no answer'}.`]
+      return [`${name} could not be looked up: ${lookup.kind === 'failed' ? lookup.why : 'no response'}.`]
   }
 }

@@ -5,8 +5,8 @@ import type { MtaProviderName } from './wire.ts'
 
 export type IdentityRow = Selectable<Schema['control.identities']>
 
-/** The domain's living identity from now on; the one before must be retiring already. */
-export async function insertLiving(
+/** Inserts the domain's new live identity. The previous identity must already be retiring. */
+export async function insertLive(
   tx: Tx,
   projectId: number,
   domainId: number,
@@ -38,7 +38,7 @@ export async function retire(tx: Tx, projectId: number, id: number): Promise<voi
     .execute()
 }
 
-/** What identifies an identity at the provider, whichever project it belongs to. */
+/** Identifies an identity at the provider, across projects. */
 export interface IdentityKey extends ProviderAccount {
   provider: MtaProviderName
   name: string
@@ -69,7 +69,7 @@ export const listRetiring = (
     .orderBy('id')
     .execute()
 
-/** As the mail side knows it. An identity that it does not know has not been replicated yet. */
+/** As seen by the mail side. An identity that is missing there has not been replicated yet. */
 export async function isRetiring(mail: ReadTx, projectId: number, id: number): Promise<boolean> {
   const row = await mail
     .selectFrom('control.identities')
@@ -80,7 +80,7 @@ export async function isRetiring(mail: ReadTx, projectId: number, id: number): P
   return row !== undefined && row.retiring_at !== null
 }
 
-/** Every one of the key that is not retired, locked, in one order. */
+/** Locks all identities with this key that are not retired, in a fixed order. */
 export const lockByKey = (tx: Tx, key: IdentityKey): Promise<LockedIdentity[]> =>
   ofKey(tx, key)
     .selectAll()
@@ -89,7 +89,7 @@ export const lockByKey = (tx: Tx, key: IdentityKey): Promise<LockedIdentity[]> =
     .forUpdate()
     .execute()
 
-/** Before the identities, in the order of an edit, so that the two never deadlock. */
+/** Locked before the identities, in the same order as an edit, to avoid deadlocks. */
 export async function lockDomainsOf(tx: Tx, key: IdentityKey): Promise<number[]> {
   const living = ofKey(tx, key).where('retiring_at', 'is', null)
   const rows = await tx
@@ -102,7 +102,7 @@ export async function lockDomainsOf(tx: Tx, key: IdentityKey): Promise<number[]>
   return rows.map(({ id }) => id)
 }
 
-/** In the order of `lockByKey`: a domain can have had a name several times. */
+/** In the order of `lockByKey`, because a domain can have had the same name more than once. */
 export async function lockByDomain(tx: Tx, projectId: number, domainId: number): Promise<void> {
   await tx
     .selectFrom('control.identities')
@@ -117,7 +117,7 @@ export async function lockByDomain(tx: Tx, projectId: number, domainId: number):
 
 export type LockedIdentity = IdentityRow & { is_leased: boolean }
 
-/** The number of the lease, larger than those of all leases before it: a fencing token. */
+/** Returns the number of the lease: a fencing token that is higher than all earlier ones. */
 export async function lease(tx: Tx, ids: readonly number[], seconds: number): Promise<number> {
   const { rows } = await sql<{ no: number }>`select nextval('control.identity_lease_no') as no`.execute(tx)
   const no = rows[0]?.no ?? 0
@@ -130,15 +130,16 @@ export async function lease(tx: Tx, ids: readonly number[], seconds: number): Pr
 }
 
 /**
- * Whether the lease of this number is the last one on these. Those that an edit has added since have no number, and belong
- * to it. When none has it, another worker has taken over, finished, and all that were leased are retired.
+ * Whether the lease with this number is the latest on these identities. Identities that an edit has since added have no
+ * number and count as covered by this lease. If no identity has the number, another worker has finished and all leased
+ * identities are retired.
  */
 export const holdsLease = (all: readonly LockedIdentity[], no: number): boolean =>
   all.some(({ lease_no }) => lease_no === no) && all.every(({ lease_no }) => lease_no <= no)
 
-// Each of these also ends the lease of that number, and writes nothing where a later lease was given. Writing a row twice
-// in a transaction would check its references again, which takes the domain's lock after the identity's: a deadlock with
-// an edit that waits for the identity.
+// Each of these statements also releases the lease with the specified number, and writes nothing if a later lease exists.
+// Writing a row twice in a transaction would check its foreign keys again, which locks the domain after the identity and
+// could deadlock with an edit that waits for the identity.
 
 export const release = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
   update(tx, ids, sql`leased_until = null`, leaseNo)
@@ -175,7 +176,7 @@ export const markFailed = (
     leaseNo,
   )
 
-/** Mail is still queued under them. Without a number: by a worker that found them not leased. */
+/** Postpones identities that have or may have queued mail. A worker that holds no lease on them passes no number. */
 export const postpone = (
   tx: Tx,
   ids: readonly number[],
@@ -189,11 +190,11 @@ export const postpone = (
     leaseNo,
   )
 
-/** The provider no longer has them, although no deregistration was requested. A running reconciliation goes on. */
+/** The provider has lost these identities. A running reconciliation continues. */
 export const markLost = (tx: Tx, ids: readonly number[]): Promise<number> =>
   update(tx, ids, sql`state = 'registering', reconcile_at = postern.now(), attempts = 0`)
 
-/** Invalidates every lease on them: what its worker has found is no longer true. */
+/** Invalidates every lease on these identities, because its worker's results are obsolete. */
 export const startAgain = (tx: Tx, ids: readonly number[]): Promise<number> =>
   update(
     tx,
@@ -202,7 +203,7 @@ export const startAgain = (tx: Tx, ids: readonly number[]): Promise<number> =>
         lease_no = nextval('control.identity_lease_no')`,
   )
 
-/** Returns how many were written. */
+/** Returns the number of updated rows. */
 async function update(
   tx: Tx,
   ids: readonly number[],
@@ -218,8 +219,8 @@ async function update(
 }
 
 /**
- * On the mail side. An acceptance under a name holds this lock, shared, from before it checks whether it may until its
- * commit. Once the lock was held exclusively, every acceptance under an identity that retired before is visible.
+ * On the mail side. An acceptance holds this lock in shared mode from before its checks until its commit. Once the exclusive
+ * lock is acquired, all acceptances for an identity that was already retiring are visible.
  */
 export async function awaitAcceptance(mail: ReadTx, projectId: number, name: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${projectId}, ${name}))`.execute(mail)
@@ -239,7 +240,7 @@ export async function listDue(tx: ReadTx, limit: number): Promise<number[]> {
     .selectFrom('control.identities')
     .select('id')
     .where('reconcile_at', '<=', sql<Date>`postern.now()`)
-    // A customer waits for a registration; no one waits for a retirement.
+    // A customer waits for a registration, but not for a retirement.
     .orderBy(sql`retiring_at is not null`)
     .orderBy('reconcile_at')
     .limit(limit)

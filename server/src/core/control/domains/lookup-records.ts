@@ -25,7 +25,9 @@ export interface SendingDomain {
   records: DnsRecordView[]
 }
 
-/** A sample, different each day, of verified domains whose project sent through our own MTAs this month. */
+/**
+ * A sample of verified domains whose projects sent mail through the operator's MTAs this month. The sample differs each day.
+ */
 export async function sampleSending(tx: ReadTx, atMost: number): Promise<SendingDomain[]> {
   const domains: SendingDomain[] = []
   for (const { id, ...domain } of await findSendingDomains(tx, atMost)) {
@@ -34,7 +36,7 @@ export async function sampleSending(tx: ReadTx, atMost: number): Promise<Sending
   return domains
 }
 
-/** What the domain lacks to send; null if nothing. A pending DKIM key is not required. */
+/** What the domain still needs before it can send, or null if it needs nothing. A pending DKIM key is not required. */
 export async function complaintAbout(dns: Resolver, { records }: SendingDomain): Promise<string | null> {
   const shown = records.filter(({ purpose, status }) => purpose !== 'dkim' || status !== 'pending')
   return evaluateRecords(await lookupRecords(dns, shown), undefined, { result: 'complete', complaint: null })

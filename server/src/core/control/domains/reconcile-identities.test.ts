@@ -30,22 +30,22 @@ async function edit(domain: { project_id: number; id: number }, body: object) {
   return answer.body
 }
 
-/** As the jobs do that an operation leaves: everything about these names that is not done yet. */
+/** Reconciles all identities with these names, as the queued jobs would. */
 async function settle(...about: string[]): Promise<void> {
   for (const name of about) {
     for (const { id } of await identitiesOf(database, name)) await reconcileIdentity(deps, id)
   }
 }
 
-/** A domain whose identity is registered already. */
+/** A domain with a registered identity. */
 async function settled(name = newName(), mta_provider: 'ses' | 'service' = 'ses', projectId = project) {
   const domain = await make.makeDomain(projectId, { name, mta_provider })
   await settle(name)
   return domain
 }
 
-describe('a name is registered', () => {
-  test('once, and the domain shows the records that SES wants to see', async () => {
+describe('registration', () => {
+  test("calls SES once, and the domain then shows SES's records", async () => {
     const domain = await make.makeDomain(project)
     const { identity } = domain
     assert.equal(identity.state, 'registering')
@@ -56,12 +56,12 @@ describe('a name is registered', () => {
     assert.notEqual(after.identity.registered_at, null)
     assertAliases(peer, after)
     assert.deepEqual(deedsOf(peer, domain.name), ['create'])
-    assert.equal(callsAbout(domain.name), 1, 'what is settled is not asked about')
+    assert.equal(callsAbout(domain.name), 1, 'a registered identity is not queried again')
     const [row] = await identitiesOf(database, domain.name)
     assert.deepEqual([row?.is_leased, row?.wait_seconds], [false, null])
   })
 
-  test('although SES has it already', async () => {
+  test('succeeds if the name already exists at SES', async () => {
     const name = newName()
     await deps.providers.ses?.register(name)
     const domain = await settled(name)
@@ -69,14 +69,14 @@ describe('a name is registered', () => {
     assert.deepEqual(deedsOf(peer, name), ['create'])
   })
 
-  test('by the round of a minute, when nobody else does it', async () => {
+  test('is done by the periodic sweep if the job was lost', async () => {
     const domains = []
     for (let n = 0; n < 6; n++) domains.push(await make.makeDomain(project))
     await reconcileDue(deps, 100)
     for (const domain of domains) assert.equal((await show(domain)).identity.state, 'registered')
   })
 
-  test('again, with new records for every project that has it, when SES lost it', async () => {
+  test('is repeated with new records for every project if the name was deleted at SES', async () => {
     const name = newName()
     const one = await settled(name)
     const other = await settled(name, 'ses', otherProject)
@@ -89,7 +89,7 @@ describe('a name is registered', () => {
     for (const domain of [one, other]) assertAliases(peer, await show(domain))
   })
 
-  test('with the operator’s own fleet without a call', async () => {
+  test("makes no provider call for the operator's MTAs", async () => {
     const before = peer.calls.length
     const domain = await settled(newName(), 'service')
     assert.equal((await show(domain)).identity.state, 'registered')
@@ -107,7 +107,7 @@ describe('a name is registered', () => {
     ['lose_answer', 2, /connection failed/],
   ]
   for (const [fault, perAttempt, words] of failures) {
-    test(`later, after ${fault}, with growing pauses`, async () => {
+    test(`is retried after ${fault} with growing delays`, async () => {
       const domain = await make.makeDomain(project)
       const waits: (number | null | undefined)[] = []
       peer.failNext('create', fault, perAttempt * (fault === 'lose_answer' ? 1 : 4))
@@ -132,7 +132,7 @@ describe('a name is registered', () => {
     })
   }
 
-  test('no sooner than the pause is over, unless somebody asks', async () => {
+  test('is not retried before the delay is over', async () => {
     const domain = await make.makeDomain(project)
     peer.failNext('create', 'bad_request')
     await reconcileIdentity(deps, domain.identity.id)
@@ -143,8 +143,8 @@ describe('a name is registered', () => {
   })
 })
 
-describe('a name is deregistered', () => {
-  test('when its domain has another name, and the new one is registered', async () => {
+describe('deregistration', () => {
+  test('follows a rename, and the new name is registered', async () => {
     const domain = await settled()
     const name = newName()
     await edit(domain, { name })
@@ -156,7 +156,7 @@ describe('a name is deregistered', () => {
     assertAliases(peer, await show(domain))
   })
 
-  test('when its domain is deleted or goes to another provider', async () => {
+  test('follows the deletion of the domain, and a change of its provider', async () => {
     const [gone, moved] = [await settled(), await settled()]
     assert.equal((await admin.delete(at(gone), { reason: 'Given up' })).status, 204)
     await make.allowServiceMta(project)
@@ -168,7 +168,7 @@ describe('a name is deregistered', () => {
   })
 
   for (const fault of ['internal', 'lose_request', 'lose_answer', 'bad_request'] as const) {
-    test(`once, although ${fault} happened`, async () => {
+    test(`happens once despite ${fault}`, async () => {
       const domain = await settled()
       await admin.delete(at(domain), { reason: 'Given up' })
       peer.failNext('delete', fault, fault === 'bad_request' ? 1 : 2)
@@ -180,7 +180,7 @@ describe('a name is deregistered', () => {
     })
   }
 
-  test('not when the domain comes back to it', async () => {
+  test('is cancelled if the domain is renamed back', async () => {
     const domain = await settled()
     const elsewhere = newName()
     await edit(domain, { name: elsewhere })
@@ -193,7 +193,7 @@ describe('a name is deregistered', () => {
     assertAliases(peer, await show(domain))
   })
 
-  test('not when the edit changes nothing', async () => {
+  test('does not follow an edit without changes', async () => {
     const domain = await settled()
     await edit(domain, { name: domain.name })
     await settle(domain.name)
@@ -202,7 +202,7 @@ describe('a name is deregistered', () => {
     assertAliases(peer, await show(domain))
   })
 
-  test('not while another project has it', async () => {
+  test('waits while another project has the name', async () => {
     const name = newName()
     const one = await settled(name)
     const other = await settled(name, 'ses', otherProject)
@@ -216,7 +216,7 @@ describe('a name is deregistered', () => {
     assert.deepEqual(deedsOf(peer, name), ['create', 'delete'])
   })
 
-  test('when the domain is deleted while it is being registered', async () => {
+  test('follows a deletion during the registration', async () => {
     const domain = await make.makeDomain(project)
     peer.hooks.onEffect = async ({ domain: name }) => {
       if (name === domain.name) await admin.delete(at(domain), { reason: 'A mistake' })
@@ -227,7 +227,7 @@ describe('a name is deregistered', () => {
     assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete'])
   })
 
-  test('and registered again when somebody wants it while it is being deregistered', async () => {
+  test('is undone if a domain with the name is created in the meantime', async () => {
     const domain = await settled()
     await admin.delete(at(domain), { reason: 'Given up' })
     let again: Awaited<ReturnType<typeof make.makeDomain>> | undefined
@@ -235,7 +235,7 @@ describe('a name is deregistered', () => {
       if (kind !== 'delete' || name !== domain.name) return
       peer.hooks.onRequest = () => {}
       again = await make.makeDomain(otherProject, { name })
-      // Its own job finds somebody at it, and leaves it to them.
+      // The job of the new domain finds the lease held and does nothing.
       await reconcileIdentity(deps, again.identity.id)
     }
     await settle(domain.name)
@@ -244,7 +244,7 @@ describe('a name is deregistered', () => {
     assertAliases(peer, await show(again ?? assert.fail()))
   })
 
-  test('only in the account and region where it is', async () => {
+  test("is limited to the identity's account and region", async () => {
     const domain = await settled()
     await database.query(`update control.identities set region = 'us-east-1' where domain_id = $1`, [
       domain.id,
@@ -253,7 +253,7 @@ describe('a name is deregistered', () => {
     await settle(domain.name)
     assert.deepEqual(await states(domain.name), ['error', 'registered'])
     assert.equal((await show(domain)).identity.id, moved.identity.id)
-    assert.ok(peer.has(domain.name), 'the one in our own region lives')
+    assert.ok(peer.has(domain.name), 'the identity in the configured region remains')
 
     const there = new SesProvider({
       region: 'us-east-1',
@@ -270,7 +270,7 @@ describe('a name is deregistered', () => {
   })
 })
 
-describe('mail that still waits', () => {
+describe('queued mail', () => {
   const queue = (projectId: number, identityId: number) =>
     database.query(
       `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient)
@@ -281,7 +281,7 @@ describe('mail that still waits', () => {
   const dkimKeys = async (identityId: number) =>
     (await database.query('select from control.dkim_keys where identity_id = $1', [identityId])).length
 
-  test('holds the deregistration back until it is gone', async () => {
+  test('delays the deregistration until it is sent', async () => {
     const domain = await settled()
     await queue(project, domain.identity.id)
     await admin.delete(at(domain), { reason: 'Given up' })
@@ -290,14 +290,14 @@ describe('mail that still waits', () => {
     assert.deepEqual([held?.state, held?.wait_seconds, held?.is_leased], ['retiring', 300, false])
     assert.deepEqual(deedsOf(peer, domain.name), ['create'])
     await reconcileDue(await after('6 minutes'), 100)
-    assert.deepEqual(deedsOf(peer, domain.name), ['create'], 'it is still there')
+    assert.deepEqual(deedsOf(peer, domain.name), ['create'], 'still registered')
     await database.query('delete from mail.dispatch where identity_id = $1', [domain.identity.id])
     await reconcileDue(await after('6 minutes'), 100)
     assert.deepEqual(await states(domain.name), ['retired'])
     assert.deepEqual(deedsOf(peer, domain.name), ['create', 'delete'])
   })
 
-  test('is taken to, where nobody knows yet that the identity retires, and where nobody answers', async () => {
+  test('is assumed while the mail side has not replicated the retirement or is unreachable', async () => {
     const domain = await settled()
     await admin.delete(at(domain), { reason: 'Given up' })
     const nowhere = new URL(database.url)
@@ -314,7 +314,7 @@ describe('mail that still waits', () => {
     assert.deepEqual(await states(domain.name), ['retired'])
   })
 
-  test('keeps the key it is signed with, which is destroyed after it', async () => {
+  test('is signed with the retiring key, which is deleted afterwards', async () => {
     const domain = await settled(newName(), 'service')
     const old = domain.identity.id
     await queue(project, old)

@@ -1,17 +1,18 @@
 /**
- * Reconciles identities with their provider: a name that a living identity has is registered, a name that only retiring
- * identities have is deregistered. Several identities can be one and the same thing at the provider (a domain renamed
- * away and back, two projects that want one name), so the decision is made by name, never by a single identity.
+ * Reconciles identities with their provider: a name with a live identity is registered, a name with only retiring
+ * identities is deregistered. Several identities can be the same object at the provider (a domain renamed and renamed back,
+ * two projects with the same name), so the decision is made per name, never per identity.
  *
- * No transaction is open during a provider call. A lease, dated by the database, keeps other workers away from the name.
- * The decision is checked again before the result is written, and made again if an edit came between. A process may die
- * at any point: every call can be repeated, and the next worker after the lease has expired starts over.
+ * No transaction is open during a provider call. A lease, dated by the database clock, excludes other workers from the
+ * name. The decision is checked again before the result is written, and repeated if an edit happened in between. A process
+ * can crash at any point: every call can be repeated, and the next worker starts over after the lease has expired.
  *
- * The lease is longer than the calls can last, and a worker that has used too much of it makes no further call.
+ * The lease is longer than the maximum duration of the calls, and a worker whose lease is about to expire makes no further
+ * call.
  *
- * Each lease has a number larger than those before it (a fencing token). A worker whose lease expired and was given to
- * another writes nothing: the other one has decided since. The one exception is a late deregistration: it removed what the
- * other worker has registered since, which must be registered again.
+ * Each lease has a higher number than all earlier ones (a fencing token). A worker whose lease expired and was reassigned
+ * writes nothing, because the new worker has since made its own decision. The one exception is a late deregistration: it
+ * removed the new worker's registration, so the name must be registered again.
  */
 
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
@@ -55,15 +56,15 @@ export interface ReconcileDeps {
 }
 
 const leaseSeconds = 60
-/** A call ends within 10 s, and a registration can take two. */
+/** A call takes at most 10 s, and a registration can need two. */
 const lastCallAfterMs = 30_000
-/** Mail accepted under an identity is still sent under it. */
+/** The retry delay while accepted mail is still queued for the identity. */
 const retryWhileMailWaitsSeconds = 300
-/** The cell does not know yet that they retire, or does not answer. */
+/** The retry delay while the cell is unreachable or has not yet replicated that the identities are retiring. */
 const retryWhileUnknownSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 3600
-/** After this many edits between two calls, it waits for the next minute. */
+/** After this many edits between two calls, the next attempt is made a minute later. */
 const maxPasses = 10
 
 export async function reconcileIdentity(deps: ReconcileDeps, identityId: number): Promise<void> {
@@ -79,18 +80,18 @@ export async function reconcileIdentity(deps: ReconcileDeps, identityId: number)
   }
 }
 
-/** SES throttles more than this. */
+/** SES throttles more concurrent calls. */
 const atOnce = 4
 
-/** Reconciles identities that are due, until the signal aborts: jobs that were lost, and providers that failed. */
+/** Reconciles due identities until the signal aborts: lost jobs, and calls that failed. */
 export async function reconcileDue(deps: ReconcileDeps, limit: number, signal?: AbortSignal): Promise<void> {
   const due = (await deps.db.read((tx) => listDue(tx, limit))).values()
   const reconcileNext = async () => {
     for (const id of due) {
       if (signal?.aborted) return
-      // It stays due; the others go on.
+      // The identity stays due. The others are not affected.
       await reconcileIdentity(deps, id).catch((error: unknown) =>
-        deps.log.error({ err: error, identity: id }, 'an identity could not be reconciled'),
+        deps.log.error({ err: error, identity: id }, 'identity reconciliation failed'),
       )
     }
   }
@@ -99,13 +100,13 @@ export async function reconcileDue(deps: ReconcileDeps, limit: number, signal?: 
 
 const notSetUp = 'This installation is no longer configured for the provider.'
 
-/** The provider call that a name needs, by all the identities that have it. */
+/** The provider call that a name needs, derived from all its identities. */
 type Call = 'register' | 'deregister' | 'none'
 
 function callFor(identities: readonly LockedIdentity[]): Call {
-  const living = identities.filter(isLiving)
-  if (living.length === 0) return 'deregister'
-  return living.some(({ state }) => state !== 'registered') ? 'register' : 'none'
+  const live = identities.filter(isLive)
+  if (live.length === 0) return 'deregister'
+  return live.some(({ state }) => state !== 'registered') ? 'register' : 'none'
 }
 
 interface Claim {
@@ -127,7 +128,7 @@ async function claimKey(tx: Tx, key: IdentityKey, mail: QueuedByIdentity): Promi
   return { call, leaseNo: await lease(tx, idsOf(all), leaseSeconds) }
 }
 
-/** False if an edit overtook the decision. */
+/** Returns false if an edit made the decision obsolete. */
 async function reconcileOnce(
   deps: ReconcileDeps,
   key: IdentityKey,
@@ -138,14 +139,14 @@ async function reconcileOnce(
   const { call } = claim
   try {
     const provider = providers[key.provider]
-    // The same name in another account or region is another identity, and may stay there while it is removed here.
+    // The same name in another account or region is another identity. It can stay there while it is removed here.
     if (!provider || !isSameAccount(provider.location, key))
       throw new ProviderFailure(notSetUp, { isPermanent: true })
     if (!mayCall()) return false
     const registration = call === 'register' ? await provider.register(key.name) : undefined
     if (call === 'deregister') await provider.deregister(key.name)
     for (;;) {
-      // Read again: an edit may have happened meanwhile.
+      // Read again: an edit can have happened in the meantime.
       const mail = await queuedUnder(deps, key)
       const isWritten = await db.transaction((tx) => writeResult(tx, key, claim, { registration, mail }))
       if (isWritten !== undefined) return isWritten
@@ -154,7 +155,7 @@ async function reconcileOnce(
     if (!(error instanceof ProviderFailure)) throw error
     log.warn(
       { err: error, domain: key.name, provider: key.provider },
-      'a provider call failed; it will be retried',
+      'provider call failed, will be retried',
     )
     await db.transaction((tx) => writeFailure(tx, key, claim, error))
     return true
@@ -181,7 +182,7 @@ async function writeFailure(
   )
 }
 
-/** False if an edit overtook the decision; undefined if one came between the two locks, to be tried again. */
+/** False if an edit made the decision obsolete. Undefined if an edit ran between the two locks: call again. */
 async function writeResult(
   tx: Tx,
   key: IdentityKey,
@@ -190,11 +191,11 @@ async function writeResult(
 ): Promise<boolean | undefined> {
   const domains = await lockDomainsOf(tx, key)
   const all = await lockByKey(tx, key)
-  if (all.some((one) => isLiving(one) && !domains.includes(one.domain_id ?? 0))) return undefined
+  if (all.some((one) => isLive(one) && !domains.includes(one.domain_id ?? 0))) return undefined
   const [registered, others] = partition(all, ({ state }) => state === 'registered')
   if (!holdsLease(all, leaseNo)) {
-    // Another worker registered the name after the lease expired, or is about to, and this deregistration undid it.
-    if (made === 'deregister') await startAgain(tx, idsOf(all.filter(isLiving)))
+    // Since the lease expired, another worker has registered the name or is about to, and this call has deregistered it.
+    if (made === 'deregister') await startAgain(tx, idsOf(all.filter(isLive)))
     return false
   }
   const needed = callFor(all)
@@ -204,9 +205,9 @@ async function writeResult(
     await release(tx, idsOf(others), leaseNo)
     return false
   }
-  const [living, retiring] = partition(all, isLiving)
-  if (registration) await writeRegistration(tx, living, leaseNo, dkimAliases(key.name, registration))
-  else await release(tx, idsOf(living), leaseNo)
+  const [live, retiring] = partition(all, isLive)
+  if (registration) await writeRegistration(tx, live, leaseNo, dkimAliases(key.name, registration))
+  else await release(tx, idsOf(live), leaseNo)
   const [done, undone] = partition(idsOf(retiring), (id) => mail.get(id) === 'none')
   const [waiting, unknown] = partition(undone, (id) => mail.get(id) === 'queued')
   await postpone(tx, waiting, retryWhileMailWaitsSeconds, leaseNo)
@@ -216,15 +217,15 @@ async function writeResult(
   return true
 }
 
-/** All of them share the provider's tokens, which are new if the provider had lost the identity. */
+/** All identities share the provider's tokens. If the provider no longer had the identity, it has issued new ones. */
 async function writeRegistration(
   tx: Tx,
-  living: readonly LockedIdentity[],
+  live: readonly LockedIdentity[],
   leaseNo: number,
   aliases: readonly WantedRecord[],
 ): Promise<void> {
-  await markRegistered(tx, idsOf(living), leaseNo)
-  for (const { project_id, domain_id } of living) {
+  await markRegistered(tx, idsOf(live), leaseNo)
+  for (const { project_id, domain_id } of live) {
     if (domain_id === null) continue
     await replaceAliases(tx, project_id, domain_id, aliases)
     await checkNow(tx, { project_id, id: domain_id })
@@ -234,21 +235,21 @@ async function writeRegistration(
 const dkimAliases = (name: string, { dkimTokens, dkimZone }: Registration): WantedRecord[] =>
   dkimTokens.map((token) => dkimAliasRecord(name, token, dkimZone ?? ''))
 
-const isLiving = ({ retiring_at }: LockedIdentity): boolean => retiring_at === null
+const isLive = ({ retiring_at }: LockedIdentity): boolean => retiring_at === null
 const partition = <T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] => [
   all.filter(test),
   all.filter((one) => !test(one)),
 ]
 const idsOf = (identities: readonly LockedIdentity[]): number[] => identities.map(({ id }) => id)
 
-/** For retiring identities; unknown for those that are missing. */
+/** For retiring identities. Missing identities are unknown. */
 type QueuedByIdentity = ReadonlyMap<number, 'queued' | 'none'>
 
 /**
- * Whether mail is queued under retiring identities. Once the mail side knows that an identity retires, it accepts nothing
- * under it, and acceptances in progress are waited for (core/mail/messages). So `none` stays `none`, and can be read
- * before the transaction that relies on it: mail may be in another database, which learns of the retirement a moment
- * later.
+ * Whether mail is queued for retiring identities. Once the mail side has replicated that an identity is retiring, it accepts
+ * no mail for that identity, and this read waits for acceptances in progress (core/mail/messages). Therefore `none` is final
+ * and can be read before the transaction that relies on it. Mail can be in another database, where the retirement arrives a
+ * moment later.
  */
 async function queuedUnder({ db, mailOf, log }: ReconcileDeps, key: IdentityKey): Promise<QueuedByIdentity> {
   const retiring = await db.read((tx) => listRetiring(tx, key))

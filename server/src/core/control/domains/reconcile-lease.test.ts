@@ -19,7 +19,7 @@ const at = (domain: { project_id: number; id: number }) =>
 const states = async (name: string) => (await identitiesOf(database, name)).map(({ state }) => state)
 
 describe('the lease on a name', () => {
-  test('lets one of many workers speak with the provider', async () => {
+  test('lets one of many workers call the provider', async () => {
     const domain = await make.makeDomain(project)
     peer.hooks.onRequest = () => sleep(100)
     const { deps: seen, most } = watched(deps)
@@ -34,11 +34,11 @@ describe('the lease on a name', () => {
     assert.equal(peer.calls.filter((call) => call.domain === domain.name).length, 1)
   })
 
-  test('of a worker that died ends by itself, and another one finishes', async () => {
+  test('expires after a crash, and another worker finishes', async () => {
     const domain = await make.makeDomain(project)
     const dead = { ...deps, db: { ...deps.db, read: deps.db.read.bind(deps.db) } } as ReconcileDeps
     let transactions = 0
-    // Whoever has no second transaction has died after the call.
+    // Failing the second transaction simulates a crash after the call.
     dead.db.transaction = (work) => {
       if (++transactions > 1) throw new Error('dead')
       return deps.db.transaction(work)
@@ -54,7 +54,7 @@ describe('the lease on a name', () => {
     )
     assert.deepEqual(leased, { is_for_a_minute: true })
     await reconcileIdentity(deps, domain.identity.id)
-    assert.deepEqual(await states(domain.name), ['registering'], 'nobody else may yet')
+    assert.deepEqual(await states(domain.name), ['registering'], 'other workers are still excluded')
     await reconcileDue(await after('30 seconds'), 100)
     assert.deepEqual(await states(domain.name), ['registering'])
     await reconcileDue(await after('31 seconds'), 100)
@@ -62,7 +62,7 @@ describe('the lease on a name', () => {
     assert.deepEqual(deedsOf(peer, domain.name), ['create'])
   })
 
-  test('that ran out before the provider acted costs a registration, not a name', async () => {
+  test('may expire before the provider acts, and the name is then registered again', async () => {
     const domain = await make.makeDomain(project)
     await reconcileIdentity(deps, domain.identity.id)
     await admin.delete(at(domain), { reason: 'Given up' })
@@ -80,11 +80,11 @@ describe('the lease on a name', () => {
     assertAliases(peer, (await admin.get(at(again ?? assert.fail()))).body)
   })
 
-  test('that was given to another worker lets the first one write nothing', async () => {
+  test('prevents writes by the previous worker after it was reassigned', async () => {
     const domain = await make.makeDomain(project)
     peer.hooks.onRequest = async () => {
       peer.hooks.onRequest = () => {}
-      // The second one takes over, is refused by the provider, and is to try again in 5 seconds.
+      // The second worker takes over, fails at the provider, and must retry in 5 seconds.
       peer.failNext('create', 'unavailable', 4)
       await reconcileIdentity(await after('61 seconds'), domain.identity.id)
     }
@@ -99,11 +99,11 @@ describe('the lease on a name', () => {
       return deps.db.transaction(work)
     }
     await reconcileIdentity(first, domain.identity.id)
-    assert.ok(before.length > 0 && transactions >= 2, 'the first one came back')
+    assert.ok(before.length > 0 && transactions >= 2, 'the first worker resumed')
     assert.deepEqual(await rows(), before)
   })
 
-  test('has a number, and a write under an earlier number changes no row', async () => {
+  test('has a number, and a write with an earlier number changes no row', async () => {
     const domain = await make.makeDomain(project)
     const ids = [domain.identity.id]
     const first = await deps.db.transaction((tx) => lease(tx, ids, 60))

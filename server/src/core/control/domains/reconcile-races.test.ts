@@ -11,8 +11,8 @@ import {
 import { type ReconcileDeps, reconcileIdentity } from './reconcile-identities.ts'
 
 /**
- * Many at once: whatever meets, one at a time speaks with a provider about a name, no name is taken from a domain that
- * has it, and in the end the provider has exactly the names that domains have.
+ * Concurrent edits and workers: at most one worker at a time calls the provider about a name, no name is deregistered while
+ * a domain has it, and at the end exactly the domains' names are registered with the provider.
  */
 const edits = Number(process.env['POSTERN_TEST_EDITS'] ?? 200)
 
@@ -21,8 +21,8 @@ const { database, admin, peer, deps, make } = await startReconcileHarness()
 const at = (domain: { project_id: number; id: number }) =>
   `/projects/${domain.project_id}/domains/${domain.id}`
 
-describe('edits and workers at once', () => {
-  test(`after ${edits} random ones the provider has exactly the living names (seed ${seed})`, async (t) => {
+describe('concurrent edits and workers', () => {
+  test(`after ${edits} random edits exactly the live names are registered with the provider (seed ${seed})`, async (t) => {
     const chance = new Chance(seed)
     const world = await makeWorld()
     const taken: string[] = []
@@ -36,7 +36,7 @@ describe('edits and workers at once', () => {
     const raced = () => peer.deeds.filter(({ domain }) => domain.startsWith('race'))
     const isEnough = () => raced().length > edits / 10
     let left = edits
-    // On a busy machine many an edit is overtaken before anybody has told the provider of it.
+    // On a busy machine many edits are superseded before a worker calls the provider.
     const editors = Array.from({ length: 4 }, async () => {
       while (left-- > 0 || (!isEnough() && left > -5 * edits)) await world.change(chance)
     })
@@ -52,8 +52,8 @@ describe('edits and workers at once', () => {
     peer.hooks.onEffect = () => {}
 
     report(t, { ...world.tally, calls: peer.calls.length, effective: raced().length })
-    assert.deepEqual(taken, [], 'names were taken from domains that had them')
-    assert.equal(most(), 1, 'two spoke about one name at once')
+    assert.deepEqual(taken, [], 'names of live domains were deregistered')
+    assert.equal(most(), 1, 'two workers called the provider about one name')
     assert.equal((await countDeadlocks()) - deadlocks, 0, 'deadlocks')
     assert.deepEqual(
       namesAt(peer).filter((name) => name.startsWith('race')),
@@ -63,13 +63,13 @@ describe('edits and workers at once', () => {
     for (const domain of await world.domains()) {
       if (domain.mta_provider === 'ses') assertAliases(peer, domain)
     }
-    assert.ok(isEnough(), 'too little happened to prove anything')
+    assert.ok(isEnough(), 'too few provider calls for a meaningful test')
   })
 })
 
 const report = (t: TestContext, figures: object) => t.diagnostic(JSON.stringify(figures))
 
-/** Three projects that want the same few names. */
+/** Three projects that use the same few names. */
 async function makeWorld() {
   const projects: number[] = []
   for (let n = 0; n < 3; n++) projects.push((await make.makeProject()).id)

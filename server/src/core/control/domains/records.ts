@@ -1,18 +1,19 @@
 import type { DnsRecordView } from './wire.ts'
 
 /**
- * The DNS records that a domain is asked to publish.
+ * The DNS records of a domain.
  *
- * Needed: the project's own ownership record, whatever the provider says (a provider's identities are shared by all
- * projects, and with some a subdomain inherits its parent's); DKIM; and, where we send ourselves, the return path, by
- * which bounces come home and SPF aligns. Not needed: MX, which only a domain that receives has use for, and DMARC.
+ * Required: the project's own ownership record, regardless of the provider's verification (all projects share a provider's
+ * identities, and with some providers a subdomain inherits its parent's verification); DKIM; and, for mail sent through the
+ * operator's MTAs, the return path, which receives bounces and aligns SPF. Not required: MX, which only a receiving domain
+ * needs, and DMARC.
  */
 export type WantedRecord = Omit<DnsRecordView, 'status'>
 
 export interface RecordHosts {
-  /** Where mail for customers' domains arrives. */
+  /** The MX host for customers' domains. */
   mxHost: string
-  /** What customers' return paths are an alias of: a host with an MX and an SPF record. */
+  /** The CNAME target of customers' return paths: a host with an MX and an SPF record. */
   returnPathHost: string
 }
 
@@ -41,7 +42,7 @@ export const dkimKeyRecord = (name: string, { selector, publicKey }: PublicKey):
   value: `v=DKIM1; k=rsa; p=${publicKey}`,
 })
 
-/** Where the provider keeps the keys, and changes them behind an alias. */
+/** For a provider that manages the keys and rotates them behind a CNAME. */
 export const dkimAliasRecord = (name: string, token: string, zone: string): WantedRecord => ({
   purpose: 'dkim',
   type: 'CNAME',
@@ -56,7 +57,7 @@ const returnPathRecord = (name: string, host: string): WantedRecord => ({
   value: host,
 })
 
-/** Those that are known from the start. A provider that keeps the keys names its own once it has registered the name. */
+/** The records known from the start. A provider that manages the keys returns its records when it registers the name. */
 export const wantedRecords = (
   { name, token, key }: { name: string; token: string; key: PublicKey | undefined },
   { mxHost, returnPathHost }: RecordHosts,

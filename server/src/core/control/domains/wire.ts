@@ -2,14 +2,14 @@ import Type, { type Static } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
 /**
- * A mail domain of a project: what its mail is sent from and, by its routes, received at. It has one living
- * identity with a provider, and DNS records by which it proves itself.
+ * A project's mail domain, for sending and, with routes, for receiving. It has one live identity with a provider, and
+ * DNS records that verify it.
  */
 export const mtaProviders = ['service', 'ses'] as const
 
 const MtaProvider = oneOf(mtaProviders, {
   description:
-    "`service`: the operator's own MTAs (needs the project's `allow_service_mta`); `ses`: Amazon SES.",
+    "`service`: the operator's own MTAs (requires the project's `allow_service_mta`); `ses`: Amazon SES.",
 })
 
 export const DnsRecord = Type.Object(
@@ -76,17 +76,17 @@ export const DomainFields = {
   mta_provider: MtaProvider,
 }
 
-/** `createDomain` chooses a provider that is not given. */
+/** If the provider is omitted, `createDomain` chooses one. */
 export const NewDomainFields = {
   ...DomainFields,
   mta_provider: Type.Optional({
     ...MtaProvider,
     description:
-      '`service` or `ses`. By default `service` if the project may use it (`allow_service_mta`), otherwise `ses`.',
+      '`service` or `ses`. Defaults to `service` if the project may use it (`allow_service_mta`), otherwise to `ses`.',
   }),
 }
 
-/** By rule: when the name changes, each address route is either kept by its local part or given a new address. */
+/** A name change must state, for every address route, whether its local part is preserved or which address replaces it. */
 export const RouteFields = {
   preserve_local_parts: Type.Boolean({
     description: 'Each address route keeps its local part: `info@old.example` becomes `info@new.example`.',

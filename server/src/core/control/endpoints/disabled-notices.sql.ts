@@ -7,11 +7,11 @@ export interface Notice {
   name: string
   url: string
   project_name: string
-  /** Null when it was switched on since. */
+  /** Null if the endpoint has since been enabled. */
   disabled_reason: string | null
-  /** The owner's; null when they are not active. */
+  /** The owner's address. Null if the owner is disabled. */
   email: string | null
-  /** As text: a moment has microseconds, and a Date has none. */
+  /** As text, because a Date does not have microsecond precision. */
   created_at: string
 }
 
@@ -28,7 +28,7 @@ export async function listNotices(tx: ReadTx, atMost: number): Promise<Notice[]>
   return rows
 }
 
-/** Not if it was switched off once more since it was read. */
+/** Does nothing if the endpoint was disabled again after the notice was read. */
 export async function deleteNotice(tx: Tx, { endpoint_id, created_at }: Notice): Promise<void> {
   await sql`
     delete from control.endpoint_notices

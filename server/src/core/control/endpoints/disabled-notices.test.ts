@@ -21,11 +21,11 @@ const round = (of = deps) => sendDisabledNotices(of, 100, AbortSignal.timeout(pa
 const waiting = async () => (await database.query('select from control.endpoint_notices')).length
 const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
 
-/** A project with an endpoint that was switched off a moment ago. */
+/** A project with an endpoint that has just been disabled. */
 async function disabled() {
   const { owner, project } = await ownProject({ name: 'Web shop' })
   const { resource } = await make.makeEndpoint(project.id, { name: 'Order events' })
-  const payload = { endpoint_id: resource.id, reason: 'It has taken nothing for five days.' }
+  const payload = { endpoint_id: resource.id, reason: 'Deliveries failed for five days.' }
   await database.query(
     `insert into mail.outbox (project_id, topic, payload) values ($1, 'endpoint.disabled', $2)`,
     [project.id, JSON.stringify(payload)],
@@ -39,8 +39,8 @@ async function disabled() {
   }
 }
 
-describe('the owner of an endpoint that was switched off', () => {
-  test('is mailed once what happened, why, and what to do', async () => {
+describe('the owner of a disabled endpoint', () => {
+  test('is notified once, with the reason and instructions', async () => {
     const { email, path } = await disabled()
     await round()
     await round()
@@ -51,7 +51,7 @@ describe('the owner of an endpoint that was switched off', () => {
       'Order events',
       'Web shop',
       endpointConfiguration.url,
-      'It has taken nothing for five days.',
+      'Deliveries failed for five days.',
       `http://localhost:8080/v1${path}/replay`,
     ]) {
       assert.ok(text.includes(part), `${part} is not in: ${text}`)
@@ -59,7 +59,7 @@ describe('the owner of an endpoint that was switched off', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('is mailed later when the MTA is away, and the others all the same', async () => {
+  test('is notified later if the MTA is unavailable, without delaying other owners', async () => {
     const first = await disabled()
     inbox.refuseWith(451)
     await round()
@@ -70,7 +70,7 @@ describe('the owner of an endpoint that was switched off', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('is mailed again if the worker died before it had noted that', async () => {
+  test('is notified again if the worker crashed before it recorded the notice', async () => {
     const { email } = await disabled()
     const dead = { ...deps.db, read: deps.db.read.bind(deps.db) }
     let transactions = 0
@@ -83,7 +83,7 @@ describe('the owner of an endpoint that was switched off', () => {
     assert.equal(mailsTo(email).length, 2)
   })
 
-  test('is left in peace when it was switched on meanwhile, and when mail is refused for good', async () => {
+  test('is not notified if the endpoint was enabled in the meantime or the message is permanently rejected', async () => {
     const { owner, email, path } = await disabled()
     assert.equal((await owner.patch(path, endpointConfiguration)).status, 200)
     await round()
@@ -96,7 +96,7 @@ describe('the owner of an endpoint that was switched off', () => {
     assert.deepEqual([mailsTo(refused.email).length, await waiting()], [0, 0])
   })
 
-  test('is not mailed where nothing can be mailed, to an account that is closed, or a week later', async () => {
+  test('is not notified without system mail, with a disabled account, or after a week', async () => {
     const silent = await startApi(database)
     const first = await disabled()
     await round(workerDeps(silent.context))
@@ -111,7 +111,7 @@ describe('the owner of an endpoint that was switched off', () => {
     for (const { email } of [first, second, third]) assert.equal(mailsTo(email).length, 0)
   })
 
-  test('is told of the second time, too, when that came while the first was mailed', async () => {
+  test('is notified again if the endpoint is disabled again while the first notice is mailed', async () => {
     const { email, id } = await disabled()
     const racing = {
       ...deps,

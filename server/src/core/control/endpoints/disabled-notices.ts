@@ -1,7 +1,7 @@
 import { type OwnerNoticeDeps, sendOwnerNotices } from '../notifications/owner-notices.ts'
 import { deleteLate, deleteNotice, listNotices, type Notice } from './disabled-notices.sql.ts'
 
-/** Mail to the owner of a project whose endpoint was switched off (health.ts). */
+/** Notices to the owner of a project with a disabled endpoint (health.ts). */
 export const sendDisabledNotices = (
   deps: OwnerNoticeDeps,
   atMost: number,
@@ -31,7 +31,7 @@ function textOf(
   return {
     subject: `Endpoint "${name}" was disabled`,
     text: [
-      `The endpoint "${name}" of your project "${project_name}" was disabled and no longer receives events.`,
+      `The endpoint "${name}" in your project "${project_name}" was disabled and no longer receives events.`,
       `URL: ${url}`,
       `Reason: ${disabled_reason}`,
       `Its responses are listed at ${path}/attempts.`,

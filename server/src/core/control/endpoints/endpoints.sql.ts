@@ -1,7 +1,7 @@
 import { type Selectable, sql, type UpdateObject } from 'kysely'
 import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
 
-/** An endpoint as everybody may see it: its secret is not among the columns. */
+/** An endpoint without its secret. */
 export type EndpointRow = Omit<Selectable<Schema['control.endpoints']>, 'encrypted_secret'> &
   Pick<Selectable<Schema['control.endpoint_stats']>, 'last_success_at' | 'consecutive_failures'>
 
@@ -20,7 +20,7 @@ const columns = [
   'updated_at',
 ] as const
 
-/** Nothing was sent to an endpoint that has no statistics. */
+/** An endpoint without a statistics row has had no deliveries. */
 const selectEndpoints = (tx: ReadTx, projectId: number) =>
   tx
     .selectFrom('control.endpoints as endpoints')

@@ -75,7 +75,7 @@ const openSecret = (id: number, sealed: Buffer) =>
 
 const fails = async (work: Promise<unknown>, code: string, message: RegExp | string): Promise<void> => {
   const error = await work.then(
-    () => assert.fail('it was done'),
+    () => assert.fail('the call succeeded'),
     (error: unknown) => error,
   )
   assert.ok(error instanceof PosternError, String(error))
@@ -85,7 +85,7 @@ const fails = async (work: Promise<unknown>, code: string, message: RegExp | str
 }
 
 describe('creating an endpoint', () => {
-  test('gives out a secret of which the database holds only the sealed form and the last four characters', async () => {
+  test('returns a secret, of which the database stores only the encrypted form and the last four characters', async () => {
     const { row, secret } = await create()
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
     assert.equal(Buffer.from(secret.slice(6), 'base64').length, 32)
@@ -98,7 +98,7 @@ describe('creating an endpoint', () => {
     assert.ok(!JSON.stringify(dumped).includes(secret.slice(6, 20)))
   })
 
-  test('stores the configuration in its normal form', async () => {
+  test('stores the configuration in its normalized form', async () => {
     const { row } = await create({
       name: '  Bills ',
       url: 'HTTPS://EXAMPLE.com',
@@ -113,18 +113,18 @@ describe('creating an endpoint', () => {
     assert.deepEqual(await find(row.id), row)
   })
 
-  test('takes every event and none, but no event that there is not', async () => {
+  test('accepts all events or none, but no unknown event', async () => {
     assert.deepEqual((await create({ events: [...eventTypes].reverse() })).row.events, eventTypes)
     assert.deepEqual((await create({ events: [] })).row.events, [])
     await fails(create({ events: ['message.sent', 'message.lost'] }), 'validation_failed', /"message\.lost"/)
   })
 
-  test('refuses a name or an address that is not usable', async () => {
+  test('rejects an invalid name or URL', async () => {
     await fails(create({ name: ' ' }), 'validation_failed', /^"name"/)
     await fails(create({ url: 'http://example.com' }), 'validation_failed', /^"url"/)
   })
 
-  test('is open to a customer inside of their own project', async () => {
+  test('is allowed for a customer in their own project', async () => {
     const customer = opened.asCustomer().forProject(mine)
     const { row } = await customer.transaction((tx) => createEndpoint(tx, deps, mine, config))
     assert.deepEqual(await customer.read((tx) => listEndpoints(tx, mine, { limit: 10 })), [row])
@@ -136,7 +136,7 @@ describe('creating an endpoint', () => {
 })
 
 describe('finding endpoints', () => {
-  test('another project’s endpoint is missing in the same words as one that never was', async () => {
+  test('another project’s endpoint gets the same error as one that does not exist', async () => {
     const { row } = await create({}, theirs)
     for (const id of [row.id, 999_999_999]) {
       const missing = `There is no endpoint ${id} in project ${mine}.`
@@ -149,7 +149,7 @@ describe('finding endpoints', () => {
     }
   })
 
-  test('a list is the project’s own, newest first, page by page', async () => {
+  test('a list contains the project’s endpoints, newest first, in pages', async () => {
     const made: EndpointRow[] = []
     for (let n = 0; n < 5; n++) made.unshift((await create()).row)
     await create({}, theirs)
@@ -164,7 +164,7 @@ describe('finding endpoints', () => {
     assert.deepEqual(await page(2, made.at(-1)?.id), [])
   })
 
-  test('what was sent to an endpoint is shown with it and is no change of its configuration', async () => {
+  test('delivery statistics are shown with an endpoint and do not change its configuration', async () => {
     const { row } = await create()
     await database.query(
       `insert into control.endpoint_stats (endpoint_id, project_id, last_success_at, consecutive_failures)
@@ -180,7 +180,7 @@ describe('finding endpoints', () => {
     assert.equal(renamed.consecutive_failures, 3)
   })
 
-  test('a view has the fields of an endpoint in their order, with times in UTC to the millisecond', async () => {
+  test("a view has an endpoint's fields in order, with times in UTC and milliseconds", async () => {
     const { row } = await create()
     const at = new Date('2026-11-14T09:30:00Z')
     const full = { ...row, secret_rotated_at: at, last_success_at: at, created_at: at, updated_at: at }
@@ -205,7 +205,7 @@ describe('finding endpoints', () => {
 })
 
 describe('editing an endpoint', () => {
-  test('moves version and time, and nothing of the secret', async () => {
+  test('changes version and update time, but not the secret', async () => {
     const { row } = await create()
     const sealed = await sealedSecret(row.id)
     const after = await edit(row.id, { url: 'https://example.org/other', events: [] })
@@ -218,7 +218,7 @@ describe('editing an endpoint', () => {
     assert.deepEqual(await sealedSecret(row.id), sealed)
   })
 
-  test('changes nothing when the normal form is what there is', async () => {
+  test('changes nothing if the normalized form is the same', async () => {
     const { row } = await create()
     await db.transaction(async (tx) => {
       const before = await lockEndpoint(tx, mine, row.id)
@@ -228,7 +228,7 @@ describe('editing an endpoint', () => {
     assert.deepEqual(await find(row.id), row)
   })
 
-  test('switched on by hand, an endpoint forgets why it was disabled; otherwise it remembers', async () => {
+  test('clears the disabled reason only when the endpoint is enabled', async () => {
     const { row } = await create()
     await database.query(
       `update control.endpoints set is_active = false, disabled_reason = 'It failed for three days.' where id = $1`,
@@ -242,7 +242,7 @@ describe('editing an endpoint', () => {
     assert.deepEqual([inactive.is_active, inactive.disabled_reason], [false, null])
   })
 
-  test('refuses a new address that is not allowed, and leaves one alone that was', async () => {
+  test('rejects a new URL that is not allowed, and accepts an unchanged one', async () => {
     const url = 'https://example.com:8443/hook'
     const { row } = await db.transaction((tx) =>
       createEndpoint(tx, { vault, guard: guardFor(8443) }, mine, { ...config, url }),
@@ -257,7 +257,7 @@ describe('editing an endpoint', () => {
     }
   })
 
-  test('reaches no other endpoint', async () => {
+  test('does not change other endpoints', async () => {
     const [{ row }, { row: other }] = [await create(), await create()]
     await edit(row.id, { name: 'Renamed' })
     assert.deepEqual(await find(other.id), other)
@@ -268,7 +268,7 @@ describe('rotating the secret', () => {
   const rotate = (id: number) =>
     db.transaction(async (tx) => rotateEndpointSecret(tx, vault, await lockEndpoint(tx, mine, id)))
 
-  test('replaces the stored secret: the old one is nowhere to be opened', async () => {
+  test('replaces the stored secret, and the old one cannot be recovered', async () => {
     const { row, secret: old } = await create()
     const before = await sealedSecret(row.id)
     const { row: after, secret } = await rotate(row.id)
@@ -282,7 +282,7 @@ describe('rotating the secret', () => {
     assert.deepEqual(await find(row.id), after)
   })
 
-  test('twice at once leaves one living secret, that of the second', async () => {
+  test('twice concurrently leaves one valid secret, that of the second rotation', async () => {
     const { row } = await create()
     const outcomes = await Promise.all([rotate(row.id), rotate(row.id)])
     const last = outcomes.find((outcome) => outcome.row.version === 3) ?? assert.fail()
@@ -314,7 +314,7 @@ describe('deleting an endpoint', () => {
     return rows.map(({ id }) => Number(id))
   }
 
-  test('removes it with its statistics and leaves the others', async () => {
+  test('removes only this endpoint and its statistics', async () => {
     const [{ row }, { row: other }] = [await create(), await create()]
     await database.query('insert into control.endpoint_stats (endpoint_id, project_id) values ($1, $2)', [
       row.id,
@@ -328,14 +328,14 @@ describe('deleting an endpoint', () => {
     assert.deepEqual(await db.read((tx) => listEndpoints(tx, mine, { limit: 1 })), [])
   })
 
-  test('is refused while routes point at it, which are named, ten at most', async () => {
+  test('is rejected while routes refer to it, and the error names up to ten', async () => {
     const [{ row }, { row: busy }] = [await create(), await create()]
     const domainId = await makeDomain()
     const two = await addRoutes(row.id, domainId, 2)
     await fails(
       remove(row.id),
       'in_use',
-      new RegExp(`these routes: ${two.join(', ')}\\. Point them elsewhere`),
+      new RegExp(`these routes: ${two.join(', ')}\\. Change or delete the routes`),
     )
     const many = await addRoutes(busy.id, domainId, 12)
     const named = many.slice(0, 10).join(', ')
@@ -343,7 +343,7 @@ describe('deleting an endpoint', () => {
     assert.deepEqual(await find(row.id), row)
   })
 
-  test('waits for a route that is being made, and is refused once it is there', async () => {
+  test('waits for a concurrent creation of a route and is then rejected', async () => {
     const { row } = await create()
     const domainId = await makeDomain()
     const maySettle = Promise.withResolvers<void>()

@@ -27,11 +27,11 @@ export type { EndpointRow }
 
 export interface EndpointDeps {
   vault: Vault
-  /** Says which addresses may be called. */
+  /** Decides which addresses can be called. */
   guard: Pick<NetGuard, 'refusalOf'>
 }
 
-/** What an administrator or a customer decides about an endpoint; always given as a whole. */
+/** The editable configuration of an endpoint, always sent as a whole. */
 export interface EndpointConfig {
   name: string
   url: string
@@ -39,7 +39,7 @@ export interface EndpointConfig {
   is_active: boolean
 }
 
-/** An endpoint on the wire. */
+/** An endpoint in wire format. */
 export function endpointView(row: EndpointRow) {
   return {
     id: row.id,
@@ -62,24 +62,24 @@ export async function findEndpoint(tx: ReadTx, projectId: number, id: number): P
   return (await findById(tx, projectId, id)) ?? missing(projectId, id)
 }
 
-/** Where nothing of it has to be known, and in the mail plane, which has not all of it. */
+/** Only checks existence, so it also works with the mail plane's role, which cannot read all columns. */
 export async function requireEndpoint(tx: ReadTx, projectId: number, id: number): Promise<void> {
   if (!(await isThere(tx, projectId, id))) missing(projectId, id)
 }
 
-/** Whoever changes an endpoint locks it first, and hands what was locked to the functions below. */
+/** To change an endpoint, lock it first and pass the locked row to the functions below. */
 export async function lockEndpoint(tx: Tx, projectId: number, id: number): Promise<EndpointRow> {
   return (await lock(tx, projectId, id)) ?? missing(projectId, id)
 }
 
-/** Newest first; `beforeId` is the last one of the page before. */
+/** Newest first. `beforeId` is the last id of the previous page. */
 export const listEndpoints = (
   tx: ReadTx,
   projectId: number,
   { limit, beforeId }: { limit: number; beforeId?: number | undefined },
 ): Promise<EndpointRow[]> => listByProject(tx, projectId, limit, beforeId)
 
-/** The secret is given out here and, after a rotation, by `rotateEndpointSecret`; nothing else reveals it. */
+/** Returns the secret. Only this function and `rotateEndpointSecret` reveal it. */
 export async function createEndpoint(
   tx: Tx,
   { vault, guard }: EndpointDeps,
@@ -93,8 +93,8 @@ export async function createEndpoint(
 }
 
 /**
- * Gives back `before` itself when there is nothing to change. An address that stays as it was is not refused, though the
- * operator allows it no more: such an endpoint can still be switched off.
+ * Returns `before` if nothing changes. An unchanged URL is not checked again, so an endpoint whose URL the operator no
+ * longer allows can still be disabled.
  */
 export async function editEndpoint(
   tx: Tx,
@@ -105,7 +105,7 @@ export async function editEndpoint(
   const { name, url, events, is_active } = before
   const wanted = { ...normalised(config), url: config.url === url ? url : endpointUrl(config.url, guard) }
   if (isDeepStrictEqual(wanted, { name, url, events, is_active })) return before
-  // Why it was disabled says nothing any more once a person has switched it on.
+  // The reason for automatically disabling the endpoint is obsolete once a person has enabled it.
   const disabled_reason = wanted.is_active === is_active ? before.disabled_reason : null
   const after = await updateConfiguration(tx, before, { ...wanted, disabled_reason })
   if (after.is_active && !is_active) {
@@ -114,7 +114,7 @@ export async function editEndpoint(
   return after
 }
 
-/** The old secret is overwritten: from the commit on there is nothing left to sign with it. */
+/** Overwrites the old secret, so nothing can be signed with it after the commit. */
 export async function rotateEndpointSecret(
   tx: Tx,
   vault: Vault,
@@ -126,21 +126,21 @@ export async function rotateEndpointSecret(
 
 const maxRoutesNamed = 10
 
-/** The routes that send it inbound mail, as a list in a sentence; undefined when there is none. */
+/** The routes that deliver inbound mail to the endpoint, as a list in a sentence; undefined if there are none. */
 export async function namedRoutes(tx: ReadTx, { project_id, id }: EndpointRow): Promise<string | undefined> {
   const routes = await listRouteIds(tx, project_id, id, maxRoutesNamed + 1)
   if (routes.length === 0) return undefined
   return `${routes.slice(0, maxRoutesNamed).join(', ')}${routes.length > maxRoutesNamed ? ' and more' : ''}`
 }
 
-/** A route made meanwhile waits for the lock on the endpoint, and then finds it gone. */
+/** A concurrently created route waits for the lock on the endpoint and then fails. */
 export async function deleteEndpoint(tx: Tx, before: EndpointRow): Promise<void> {
   const { project_id, id } = before
   const routes = await namedRoutes(tx, before)
   if (routes !== undefined) {
     throw new PosternError(
       'in_use',
-      `Endpoint ${id} receives the mail of these routes: ${routes}. Point them elsewhere or delete them first.`,
+      `Endpoint ${id} receives mail from these routes: ${routes}. Change or delete the routes first.`,
     )
   }
   await remove(tx, project_id, id)
@@ -153,7 +153,7 @@ const normalised = ({ name, events, is_active }: EndpointConfig): Omit<EndpointC
   is_active,
 })
 
-/** In the form of Standard Webhooks, https://www.standardwebhooks.com: receivers' libraries take it as it is. */
+/** In the format of Standard Webhooks, https://www.standardwebhooks.com, so receivers' libraries accept it unchanged. */
 async function newSecret(
   tx: Tx,
   vault: Vault,
@@ -161,19 +161,19 @@ async function newSecret(
   id: number,
 ): Promise<{ secret: string; stored: Secret }> {
   const secret = `whsec_${randomBytes(32).toString('base64')}`
-  const place = { table: 'control.endpoints', column: 'encrypted_secret', rowId: id }
-  const encrypted_secret = await vault.seal(tx, projectId, place, secret)
+  const location = { table: 'control.endpoints', column: 'encrypted_secret', rowId: id }
+  const encrypted_secret = await vault.seal(tx, projectId, location, secret)
   return { secret, stored: { encrypted_secret, secret_hint: hintOf(secret) } }
 }
 
-/** The last four characters before the padding, which is the same in every secret. */
+/** The last four characters before the padding. The padding is the same in every secret. */
 const hintOf = (secret: string): string => secret.replace(/=+$/, '').slice(-4)
 
 function missing(projectId: number, id: number): never {
   throw new PosternError('not_found', `There is no endpoint ${id} in project ${projectId}.`)
 }
 
-/** What the audit keeps of an endpoint: never more of the secret than its hint. */
+/** The endpoint as recorded in the audit log, with only the secret's hint. */
 export const endpointConfig = ({ name, url, events, is_active, secret_hint }: EndpointRow) => ({
   name,
   url,

@@ -9,27 +9,27 @@ export interface OfProject {
 export interface EndpointHealth extends OfProject {
   last_success_at: Date | null
   failures: number
-  /** As text: a moment has microseconds, and a Date has none. */
+  /** As text, because a Date does not have microsecond precision. */
   read_at: string
 }
 
-/** As the mail plane. An endpoint that has no queue was never sent anything. */
+/** Runs on the mail side. An endpoint without a queue has had no deliveries. */
 export async function readHealth(tx: ReadTx, endpoints: readonly OfProject[]): Promise<EndpointHealth[]> {
   const { rows } = await sql<EndpointHealth>`
-    select asked.endpoint_id, asked.project_id, queues.last_success_at, coalesce(queues.failures, 0) as failures,
+    select requested.endpoint_id, requested.project_id, queues.last_success_at, coalesce(queues.failures, 0) as failures,
            clock_timestamp()::text as read_at
       from unnest(${endpoints.map(({ endpoint_id }) => endpoint_id)}::bigint[],
-                  ${endpoints.map(({ project_id }) => project_id)}::bigint[]) as asked (endpoint_id, project_id)
+                  ${endpoints.map(({ project_id }) => project_id)}::bigint[]) as requested (endpoint_id, project_id)
       left join mail.endpoint_queues as queues
-        on queues.shard = postern.shard_of(asked.project_id) and queues.endpoint_id = asked.endpoint_id`.execute(
+        on queues.shard = postern.shard_of(requested.project_id) and queues.endpoint_id = requested.endpoint_id`.execute(
     tx,
   )
   return rows
 }
 
 /**
- * Which of them are now as told. Not among them: what somebody is editing, who is not waited for, and of which something
- * later was read.
+ * Returns the ids of the updated endpoints. Skips endpoints that are being edited, without waiting, and endpoints with a
+ * newer state.
  */
 export async function writeHealth(tx: Tx, health: readonly EndpointHealth[]): Promise<number[]> {
   const all = <Key extends keyof EndpointHealth>(key: Key) => health.map((one) => one[key])
@@ -40,13 +40,13 @@ export async function writeHealth(tx: Tx, health: readonly EndpointHealth[]): Pr
     )
     insert into control.endpoint_stats as stats
       (endpoint_id, project_id, last_success_at, consecutive_failures, counted_at, updated_at)
-    select told.endpoint_id, told.project_id, told.last_success_at, told.failures, told.read_at, postern.now()
+    select latest.endpoint_id, latest.project_id, latest.last_success_at, latest.failures, latest.read_at, postern.now()
       from unnest(${all('endpoint_id')}::bigint[], ${all('project_id')}::bigint[],
                   ${all('last_success_at')}::timestamptz[], ${all('failures')}::int[],
                   ${all('read_at')}::timestamptz[])
-        as told (endpoint_id, project_id, last_success_at, failures, read_at)
-      join free on free.id = told.endpoint_id and free.project_id = told.project_id
-     order by told.endpoint_id
+        as latest (endpoint_id, project_id, last_success_at, failures, read_at)
+      join free on free.id = latest.endpoint_id and free.project_id = latest.project_id
+     order by latest.endpoint_id
     on conflict (endpoint_id) do update set
       last_success_at = excluded.last_success_at, consecutive_failures = excluded.consecutive_failures,
       counted_at = excluded.counted_at, updated_at = excluded.updated_at
@@ -59,9 +59,9 @@ export async function selectExisting(tx: ReadTx, endpoints: readonly OfProject[]
   const { rows } = await sql<{ id: number }>`
     select endpoints.id
       from unnest(${endpoints.map(({ endpoint_id }) => endpoint_id)}::bigint[],
-                  ${endpoints.map(({ project_id }) => project_id)}::bigint[]) as asked (endpoint_id, project_id)
+                  ${endpoints.map(({ project_id }) => project_id)}::bigint[]) as requested (endpoint_id, project_id)
       join control.endpoints as endpoints
-        on endpoints.id = asked.endpoint_id and endpoints.project_id = asked.project_id`.execute(tx)
+        on endpoints.id = requested.endpoint_id and endpoints.project_id = requested.project_id`.execute(tx)
   return rows.map(({ id }) => id)
 }
 
@@ -71,7 +71,7 @@ export async function isThere(tx: ReadTx, projectId: number, id: number): Promis
   return rows.length > 0
 }
 
-/** False when it is gone, or in somebody else's hands. */
+/** False if the endpoint is deleted or locked by another transaction. */
 export async function lockUnlessBusy(tx: Tx, projectId: number, id: number): Promise<boolean> {
   const { rows } = await sql`
     select from control.endpoints where project_id = ${projectId} and id = ${id}
@@ -79,7 +79,7 @@ export async function lockUnlessBusy(tx: Tx, projectId: number, id: number): Pro
   return rows.length > 0
 }
 
-/** Undefined when it is off already, or was changed since. */
+/** Undefined if the endpoint is already disabled or has since been changed. */
 export async function switchOff(
   tx: Tx,
   projectId: number,
@@ -94,7 +94,7 @@ export async function switchOff(
   return rows[0]
 }
 
-/** A second one, before the first was mailed, is mailed instead of it. */
+/** Replaces a pending notice for the endpoint. */
 export async function insertNotice(tx: Tx, projectId: number, id: number): Promise<void> {
   await sql`
     insert into control.endpoint_notices as notices (endpoint_id, project_id) values (${id}, ${projectId})

@@ -9,7 +9,7 @@ import { fanOutAll } from '../../../testing/harness/fan-out.ts'
 import { relayToControl } from '../../outbox/relay-to-control.ts'
 import { relayToMail } from '../../outbox/relay-to-mail.ts'
 
-/** What the mail plane tells of endpoints; whoever delivers to them is not here, and its words are written by SQL. */
+/** Endpoint states relayed from the mail side. No worker delivers here; its outbox rows are written with SQL. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -40,7 +40,7 @@ const write = (topic: string, payload: object) =>
     JSON.stringify(payload),
   ])
 
-/** As whoever delivers leaves it. */
+/** The state that a delivery leaves. */
 async function deliver(id: number, failures: number, lastSuccess: string | null): Promise<void> {
   await database.query(
     `insert into mail.endpoint_queues (endpoint_id, project_id, failures, last_success_at) values ($1, $2, $3, $4)
@@ -51,20 +51,20 @@ async function deliver(id: number, failures: number, lastSuccess: string | null)
 }
 
 describe('endpoint.stats_changed', () => {
-  test('shows when an endpoint last took something and how often it did not, and moves no version', async () => {
+  test('updates the last success and the consecutive failures, but not the version', async () => {
     const { resource } = await makeEndpoint(projectId)
     await deliver(resource.id, 3, null)
     await relayToControl(deps)
     assert.deepEqual(await show(resource.id), { ...resource, consecutive_failures: 3, etag: '"1"' })
     await deliver(resource.id, 0, '2026-01-01T00:00:00.123Z')
     await deliver(resource.id, 0, '2026-01-02T00:00:00.123Z')
-    assert.equal((await relayToControl(deps)).relayed, 1, 'a state, however often it was told of')
+    assert.equal((await relayToControl(deps)).relayed, 1, 'one state, however many rows')
     const { last_success_at, consecutive_failures, etag } = await show(resource.id)
     assert.deepEqual([last_success_at, consecutive_failures, etag], ['2026-01-02T00:00:00.123Z', 0, '"1"'])
     assert.equal(await waiting(), 0)
   })
 
-  test('does not put an older reading in the place of a newer one', async () => {
+  test('does not replace a newer state with an older one', async () => {
     const { resource } = await makeEndpoint(projectId)
     await deliver(resource.id, 1, null)
     await relayToControl(deps)
@@ -76,14 +76,14 @@ describe('endpoint.stats_changed', () => {
     await deliver(resource.id, 2, null)
     await relayToControl(deps)
     assert.equal((await show(resource.id)).consecutive_failures, 1)
-    assert.equal(await waiting(), 1, 'what asked for it stays')
+    assert.equal(await waiting(), 1, 'its row stays')
     await setRead(`'-infinity'`)
     await relayToControl(deps)
     assert.equal((await show(resource.id)).consecutive_failures, 2)
     assert.equal(await waiting(), 0)
   })
 
-  test('of an endpoint that is gone, or of another project, ends', async () => {
+  test("is dropped for a deleted endpoint or another project's endpoint", async () => {
     const { id: other } = await makeProject()
     const { resource } = await makeEndpoint(other)
     await write('endpoint.stats_changed', { endpoint_id: 987_654_321 })
@@ -98,7 +98,7 @@ describe('endpoint.stats_changed', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('does not wait for somebody who is editing the endpoint, and is done afterwards', async () => {
+  test('does not wait for an endpoint edit, and is applied afterwards', async () => {
     const { resource } = await makeEndpoint(projectId)
     await deliver(resource.id, 4, null)
     await db.transaction(async (tx) => {
@@ -116,7 +116,7 @@ describe('endpoint.stats_changed', () => {
 })
 
 describe('endpoint.disabled', () => {
-  const reason = 'It has taken nothing for five days.'
+  const reason = 'Deliveries failed for five days.'
   const disable = (id: number) => write('endpoint.disabled', { endpoint_id: id, reason })
   const eventsOf = async (id: number) => {
     await relayToMail(deps)
@@ -128,7 +128,7 @@ describe('endpoint.disabled', () => {
   const noticesOf = (id: number) =>
     database.query('select from control.endpoint_notices where endpoint_id = $1', [id])
 
-  test('switches it off, says why, and tells the others', async () => {
+  test('disables the endpoint with a reason, and notifies the other endpoints', async () => {
     const { resource } = await makeEndpoint(projectId)
     const { resource: watching } = await makeEndpoint(projectId, { events: ['endpoint.disabled'] })
     await disable(resource.id)
@@ -154,14 +154,11 @@ describe('endpoint.disabled', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('leaves an endpoint as a person has made it since', async () => {
+  test('does not change an endpoint that has since been edited', async () => {
     const changes: [string, (id: number) => Promise<unknown>][] = [
       ['edited', (id) => edit(id, { url: 'https://repaired.example.com/' })],
       ['switched off', (id) => edit(id, { is_active: false })],
-      [
-        'given another secret',
-        (id) => admin.post(`/projects/${projectId}/endpoints/${id}/rotate`, { reason }),
-      ],
+      ['secret rotated', (id) => admin.post(`/projects/${projectId}/endpoints/${id}/rotate`, { reason })],
     ]
     for (const [what, change] of changes) {
       const { resource } = await makeEndpoint(projectId)
@@ -175,7 +172,7 @@ describe('endpoint.disabled', () => {
     }
   })
 
-  test('told twice, or of what is gone, does nothing more', async () => {
+  test('has no effect if repeated, or for a deleted endpoint', async () => {
     const { resource } = await makeEndpoint(projectId)
     await disable(resource.id)
     await disable(resource.id)
@@ -186,7 +183,7 @@ describe('endpoint.disabled', () => {
     assert.equal(await waiting(), 0)
   })
 
-  test('waits for nobody who holds the endpoint, and is done afterwards', async () => {
+  test('does not wait for a lock on the endpoint, and is applied afterwards', async () => {
     const { resource } = await makeEndpoint(projectId)
     await disable(resource.id)
     await db.transaction(async (tx) => {
@@ -202,7 +199,7 @@ describe('endpoint.disabled', () => {
     assert.equal((await relayToControl(deps)).relayed, 1)
   })
 
-  test('happens once, wherever the worker dies', async () => {
+  test('is applied once, regardless of where the worker crashes', async () => {
     for (const step of stepsOfBoth) {
       for (const moment of ['before', 'after'] as const) {
         const { resource } = await makeEndpoint(projectId)

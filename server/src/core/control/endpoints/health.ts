@@ -1,4 +1,4 @@
-/** Relays the delivery health of endpoints, and their automatic disabling, from the mail side to control. */
+/** Relays the delivery health of endpoints from the mail side to control, and disables endpoints automatically. */
 
 import type { Tx } from '../../../platform/db/db.ts'
 import { idsOf, type OutboxHandler, type OutboxRow } from '../../outbox/handler.ts'
@@ -15,14 +15,14 @@ import {
 
 const endpointIn = ({ payload }: OutboxRow): number => (payload as { endpoint_id: number }).endpoint_id
 
-/** The last success and the consecutive failures. The version does not change. */
+/** Relays the last success and the consecutive failures. The version does not change. */
 export const relayEndpointHealth: OutboxHandler = async (mailTx, rows) => {
   const projects = new Map(rows.map((row) => [endpointIn(row), row.project_id]))
-  const asked = [...projects].map(([endpoint_id, project_id]) => ({ endpoint_id, project_id }))
-  const health = await readHealth(mailTx, asked)
+  const endpoints = [...projects].map(([endpoint_id, project_id]) => ({ endpoint_id, project_id }))
+  const health = await readHealth(mailTx, endpoints)
   return async (tx) => {
     const written = await writeHealth(tx, health)
-    const existing = await selectExisting(tx, asked)
+    const existing = await selectExisting(tx, endpoints)
     // A deleted endpoint needs no update.
     const isDone = (row: OutboxRow) =>
       written.includes(endpointIn(row)) || !existing.includes(endpointIn(row))
@@ -30,7 +30,7 @@ export const relayEndpointHealth: OutboxHandler = async (mailTx, rows) => {
   }
 }
 
-/** Disables endpoints whose responses require it. */
+/** Disables endpoints based on their responses. */
 export const relayDisabledEndpoints: OutboxHandler = async (_mailTx, rows) => async (tx) => {
   const done: OutboxRow[] = []
   let relayed = 0
@@ -43,8 +43,8 @@ export const relayDisabledEndpoints: OutboxHandler = async (_mailTx, rows) => as
 }
 
 /**
- * `left`: the endpoint was edited or deactivated since, and stays as its owner wants it. `busy`: another transaction holds
- * its lock, and the row is tried again later.
+ * `left`: the endpoint has since been edited or disabled and is not changed. `busy`: another transaction holds its lock, and
+ * the row is retried later.
  */
 async function disable(tx: Tx, row: OutboxRow): Promise<'disabled' | 'left' | 'busy'> {
   const { project_id, created_at: since } = row

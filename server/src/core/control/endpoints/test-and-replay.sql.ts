@@ -15,7 +15,7 @@ export async function hasEvent(tx: ReadTx, projectId: number, eventId: string): 
   return rows.length > 0
 }
 
-/** In the mail plane: a stretch of time is under way. */
+/** Runs on the mail side. Whether a replay of a time range is in progress. */
 export async function isReplaying(mail: ReadTx, projectId: number, endpointId: number): Promise<boolean> {
   const { rows } = await sql`
     select from mail.replays
@@ -23,7 +23,7 @@ export async function isReplaying(mail: ReadTx, projectId: number, endpointId: n
   return rows.length > 0
 }
 
-/** The mail plane has not heard of it yet. */
+/** Whether a replay is still in the outbox. */
 export async function isReplayAsked(tx: ReadTx, projectId: number, endpointId: number): Promise<boolean> {
   const { rows } = await sql`
     select from control.outbox

@@ -8,13 +8,13 @@ import { databaseTime, hasEvent, isReplayAsked, isReplaying } from './test-and-r
 import type { EndpointReplay, EndpointTest } from './wire.ts'
 
 /**
- * Commands to an endpoint's queue: a test event, or a replay. The mail side executes them after the response, by way of
- * the outbox. The caller must hold the endpoint's lock.
+ * Commands to an endpoint's queue: a test event, or a replay. They are published through the outbox, and the mail side
+ * executes them asynchronously. The caller must hold the endpoint's lock.
  */
 export interface EndpointCommandDeps {
-  /** Rate limits per minute, for each endpoint. */
+  /** Rate limits per minute per endpoint. */
   limits: { tests: PerEndpoint; replays: PerEndpoint }
-  /** For how long events are kept. */
+  /** Retention of events. */
   retentionDays: number
 }
 
@@ -38,7 +38,7 @@ export interface ReplayRequest {
   only_undelivered?: boolean
 }
 
-/** What the mail side knows about a requested replay. */
+/** The state of a requested replay on the mail side. */
 export interface ReplayPreload {
   hasEvent: boolean
   isReplaying: boolean
@@ -55,8 +55,8 @@ export const preloadReplay = async (
 })
 
 /**
- * `preloaded` was read before the lock: a replay that has begun since and left the outbox is not in it. The mail side then
- * finds that replay in progress and ignores the second one.
+ * `preloaded` was read before the lock, so it does not include a replay that has since been relayed and started. In that
+ * case, the mail side finds that replay in progress and ignores the second one.
  */
 export async function commandReplay(
   tx: Tx,
@@ -65,22 +65,22 @@ export async function commandReplay(
   request: ReplayRequest,
   preloaded: ReplayPreload,
 ): Promise<Static<typeof EndpointReplay>> {
-  const asked = oneEventOrRange(request)
+  const target = oneEventOrRange(request)
   requireActive(endpoint)
   const nothing = { event_id: null, from: null, to: null, only_undelivered: null }
   const { id: endpoint_id, project_id } = endpoint
-  if ('event_id' in asked) {
+  if ('event_id' in target) {
     if (!preloaded.hasEvent) {
-      throw new PosternError('not_found', `There is no event ${asked.event_id} in project ${project_id}.`)
+      throw new PosternError('not_found', `There is no event ${target.event_id} in project ${project_id}.`)
     }
     await deps.limits.replays(endpoint_id)
   } else {
-    requireRange(asked, await databaseTime(tx), deps.retentionDays)
+    requireRange(target, await databaseTime(tx), deps.retentionDays)
     const isUnderWay = preloaded.isReplaying || (await isReplayAsked(tx, project_id, endpoint_id))
     if (isUnderWay) throw stillReplaying(endpoint_id)
   }
-  await publishToMail(tx, project_id, 'endpoint.replay', { endpoint_id, ...asked })
-  return { endpoint_id, ...nothing, ...asked }
+  await publishToMail(tx, project_id, 'endpoint.replay', { endpoint_id, ...target })
+  return { endpoint_id, ...nothing, ...target }
 }
 
 interface Range {
@@ -97,7 +97,7 @@ function oneEventOrRange({
 }: ReplayRequest): { event_id: string } | Range {
   if (event_id !== undefined && from === undefined && to === undefined) {
     if (only_undelivered === undefined) return { event_id }
-    throw refuse('"only_undelivered" applies to a time range only; a single event is always delivered.')
+    throw refuse('"only_undelivered" applies only to a time range; a single event is always delivered.')
   }
   if (event_id === undefined && from !== undefined && to !== undefined) {
     return {
@@ -106,7 +106,7 @@ function oneEventOrRange({
       only_undelivered: only_undelivered ?? true,
     }
   }
-  throw refuse('Give either one event ("event_id") or a time range ("from" and "to").')
+  throw refuse('Specify either one event ("event_id") or a time range ("from" and "to").')
 }
 
 const dayMs = 24 * 3600_000

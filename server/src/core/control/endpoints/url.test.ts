@@ -5,7 +5,7 @@ import { createNetGuard } from '../../../platform/net/net-guard.ts'
 import { resolverAt } from '../../../testing/peers/dns.ts'
 import { endpointUrl } from './url.ts'
 
-// Nothing is looked up here.
+// No DNS lookups here.
 const guard = createNetGuard({ resolver: resolverAt('127.0.0.1:9'), allowedNetworks: [], ports: [443, 8443] })
 
 function refused(text: string, why: RegExp): void {
@@ -20,7 +20,7 @@ function refused(text: string, why: RegExp): void {
   assert.fail(`${text} was accepted`)
 }
 
-test('an address is stored in its normal form', () => {
+test('a URL is stored in its normalized form', () => {
   const cases: Record<string, string> = {
     'https://example.com': 'https://example.com/',
     'HTTPS://Hooks.Example.COM:443/a/../b?x=1&y=%20': 'https://hooks.example.com/b?x=1&y=%20',
@@ -34,11 +34,11 @@ test('an address is stored in its normal form', () => {
   }
   for (const [given, stored] of Object.entries(cases)) {
     assert.equal(endpointUrl(given, guard), stored)
-    assert.equal(endpointUrl(stored, guard), stored, 'the normal form stays as it is')
+    assert.equal(endpointUrl(stored, guard), stored, 'normalization is idempotent')
   }
 })
 
-test('anything but a full https address is refused', () => {
+test('anything except a full https URL is rejected', () => {
   for (const text of [
     '',
     'example.com',
@@ -59,7 +59,7 @@ test('anything but a full https address is refused', () => {
     'https://exam\nple.com',
     'https:\\\\a.b',
   ]) {
-    refused(text, /white space or backslashes/)
+    refused(text, /whitespace or backslashes/)
   }
   for (const text of [
     'https://example.com:99999/',
@@ -67,11 +67,11 @@ test('anything but a full https address is refused', () => {
     'https://1.2.3.4.5/',
     'https://ex%zz.com/',
   ]) {
-    refused(text, /well-formed/)
+    refused(text, /not a valid/)
   }
 })
 
-test('credentials, fragments and overlong addresses are refused', () => {
+test('credentials, fragments and overlong URLs are rejected', () => {
   refused('https://user@example.com/', /user name or password/)
   refused('https://user:password@example.com/', /user name or password/)
   refused('https://:password@example.com/', /user name or password/)
@@ -83,7 +83,7 @@ test('credentials, fragments and overlong addresses are refused', () => {
   refused(start + 'ü'.repeat(500), /2048 characters long when encoded/)
 })
 
-test('a host that is no public DNS name is refused, however it is written', () => {
+test('a host that is not a public DNS name is rejected in any notation', () => {
   for (const host of [
     'localhost',
     'LOCALHOST',
@@ -106,7 +106,7 @@ test('a host that is no public DNS name is refused, however it is written', () =
   }
 })
 
-test('an address that is not a global one is refused, however it is written', () => {
+test('a non-global IP address is rejected in any notation', () => {
   for (const host of [
     '127.0.0.1',
     '127.1',

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { eventTypes } from '../../shared/events.ts'
 import { MessageId, nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
-/** An endpoint as callers see it. */
+/** An endpoint as the API returns it. */
 export const Endpoint = Type.Object(
   {
     id: Type.Integer(),
@@ -16,7 +16,7 @@ export const Endpoint = Type.Object(
     secret_rotated_at: nullable(Timestamp),
     last_success_at: nullable(Timestamp),
     consecutive_failures: Type.Integer({
-      description: 'Consecutive failed deliveries, updated within a minute.',
+      description: 'The number of consecutive failed deliveries, updated within a minute.',
     }),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -35,7 +35,7 @@ export const EndpointWithSecret = Type.Object(
   { title: 'EndpointWithSecret', additionalProperties: false },
 )
 
-/** Editable, and always given as a whole. */
+/** The editable fields, always sent as a whole. */
 export const EndpointFields = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
   url: Type.String({ maxLength: 2048, description: 'An `https` URL.' }),
@@ -43,7 +43,7 @@ export const EndpointFields = {
   is_active: Type.Boolean(),
 }
 
-/** A new one is active unless told otherwise. */
+/** A new endpoint is active by default. */
 export const NewEndpointFields = { ...EndpointFields, is_active: Type.Optional(EndpointFields.is_active) }
 
 export const endpointExamples = {
@@ -60,13 +60,13 @@ export const endpointExamples = {
   },
 }
 
-/** What was asked for with 202, and is begun within seconds. */
+/** A request accepted with 202, which starts within seconds. */
 export const EndpointTest = Type.Object(
   { endpoint_id: Type.Integer(), event_type: oneOf(['endpoint.test']) },
   { title: 'EndpointTest', additionalProperties: false },
 )
 
-const EventId = { ...MessageId, description: 'Id of one event: its `webhook-id`, a version 7 UUID.' }
+const EventId = { ...MessageId, description: 'The id of an event: its `webhook-id`, a version 7 UUID.' }
 
 const Moment = (description: string) =>
   Type.String({
@@ -75,14 +75,14 @@ const Moment = (description: string) =>
     examples: ['2026-11-14T00:00:00Z'],
   })
 
-/** One event, or a stretch of time. */
+/** One event, or a time range. */
 export const ReplayFields = {
   event_id: Type.Optional(EventId),
   from: Type.Optional(Moment('Events at or after this time.')),
   to: Type.Optional(Moment('Events before this time, which must not be in the future.')),
   only_undelivered: Type.Optional(
     Type.Boolean({
-      description: 'With `from` and `to`: skip events already delivered. Default: true.',
+      description: 'With `from` and `to`: whether to skip events that were already delivered. Default: true.',
     }),
   ),
 }
@@ -108,10 +108,10 @@ const attemptOutcomes = ['delivered', 'failed', 'given_up', 'gone'] as const
 
 export const attemptFilter = {
   event_id: Type.Optional(EventId),
-  outcome: Type.Optional(oneOf(attemptOutcomes, { description: 'How the attempt ended.' })),
+  outcome: Type.Optional(oneOf(attemptOutcomes, { description: 'The outcome of the attempt.' })),
 }
 
-/** One delivery of one event, tried once. */
+/** One attempt to deliver an event. */
 export const DeliveryAttempt = Type.Object(
   {
     id: Type.String(),
@@ -119,11 +119,11 @@ export const DeliveryAttempt = Type.Object(
     event_id: Type.String({ description: 'The `webhook-id`: the same for every attempt.' }),
     event_type: oneOf([...eventTypes, 'endpoint.test']),
     attempt: Type.Integer({
-      description: 'Number of this attempt; 0 if the event was given up without an attempt.',
+      description: 'The attempt number; 0 if delivery was given up without an attempt.',
     }),
     outcome: oneOf(attemptOutcomes, {
       description:
-        '`delivered`: answered with 2xx. `failed`: will be retried. `given_up`: the last attempt of the retry period. `gone`: answered with 410, which disables the endpoint.',
+        '`delivered`: the endpoint responded with 2xx. `failed`: the attempt failed, and delivery will be retried. `given_up`: the last attempt in the retry period failed. `gone`: the endpoint responded with 410, which disables it.',
     }),
     status: nullable(Type.Integer({ description: 'HTTP status of the response; null if there was none.' })),
     latency_ms: Type.Integer(),

@@ -1,7 +1,7 @@
 /**
- * Holds that an operator sets on the command line: all mail, or the mail of one provider. Like a project's hold, it is a
- * row that the worker reads when it claims, so it takes effect at once and no queue row is written. Mail being sent at
- * that moment is not stopped; mail held for 7 days fails.
+ * Holds that an operator sets on the command line: for all mail, or for one provider's mail. Like a project's hold, such a
+ * hold is a row that the worker reads when it claims messages, so it takes effect immediately and no queue row is written.
+ * Messages that are being sent at that moment are not stopped. Messages held for 7 days fail.
  */
 
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
@@ -15,10 +15,10 @@ export interface DispatchHold {
   held_at: string
 }
 
-/** False when it is held already. */
+/** False if the mail is already held. */
 export const holdDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => insertDispatchHold(tx, scope)
 
-/** False when it was not held. */
+/** False if the mail was not held. */
 export const releaseDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => deleteDispatchHold(tx, scope)
 
 export const listDispatchHolds = async (tx: ReadTx): Promise<DispatchHold[]> =>

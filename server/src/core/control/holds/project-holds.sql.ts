@@ -44,6 +44,6 @@ export async function countMails(tx: ReadTx, projectId: number, atMost: number):
     select ${counted('ready', 'deferred')} as waiting, ${counted('scheduled')} as scheduled,
            ${counted('leased')} as leaving, ${counted('awaiting')} as awaiting`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a count gave no row')
+  if (!row) throw new Error('the count returned no row')
   return row
 }

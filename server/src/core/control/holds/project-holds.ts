@@ -1,6 +1,6 @@
 /**
- * The queue of one project as an administrator sees it, and its hold. A hold is a row in control that the worker reads
- * when it claims: no queue row is written, so it takes effect at once, however much is queued.
+ * A project's queue as administrators see it, and its hold. A hold is a row in control that the worker reads when it claims
+ * messages. No queue row is written, so the hold takes effect immediately, regardless of how many messages are queued.
  */
 
 import Type, { type Static } from 'typebox'
@@ -16,24 +16,24 @@ export const ProjectQueue = Type.Object(
     project_id: Type.Integer(),
     is_held: Type.Boolean({
       description:
-        'Whether an administrator holds the queue. Mail of a locked project is held regardless of this field.',
+        "Whether the queue is held by an administrator. A locked project's mail is held regardless of this field.",
     }),
     held_at: nullable(Timestamp),
     waiting: count('Messages queued for a first attempt or a retry'),
     scheduled: count('Messages scheduled for a later time'),
     leaving: count('Messages that a worker is sending now'),
-    awaiting: count('Messages handed to the provider with no result yet; they fail after an hour'),
+    awaiting: count('Messages submitted to the provider that have no result yet (they fail after an hour)'),
   },
   { title: 'ProjectQueue', additionalProperties: false },
 )
 
-/** On the mail side, which reads its own copy of the hold. */
+/** Runs on the mail side, with its replica of the hold. */
 export const showQueue = async (mail: ReadTx, projectId: number): Promise<Static<typeof ProjectQueue>> =>
   queueView(mail, projectId, await countQueue(mail, projectId))
 
 export type { QueueCounts }
 
-/** On the mail side. */
+/** Runs on the mail side. */
 export const countQueue = (mail: ReadTx, projectId: number): Promise<QueueCounts> =>
   countMails(mail, projectId, countCap + 1)
 

@@ -3,7 +3,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
 export interface IdempotencyScope {
   actor: string
-  /** Null for an administrator, whose keys belong to no project. */
+  /** Null for administrators, whose keys do not belong to a project. */
   projectId: number | null
   operation: string
   key: string
@@ -13,7 +13,7 @@ export interface StoredResponse {
   status: number
   location: string | null
   etag: string | null
-  /** Text, so that a replay is byte-identical. Null if the response contained a secret or has no body (204). */
+  /** Stored as text, so a replay is byte-identical. Null if the response contained a secret or has no body (204). */
   body: string | null
 }
 

@@ -1,9 +1,9 @@
 /**
  * `Idempotency-Key`: a repeated request gets the first response and has no second effect.
  *
- * The key is claimed and the response stored in the transaction of the operation, so the effect never exists without the
- * response. Only successes are stored; a refused request can be corrected and sent again with the same key. A response
- * that contained a secret is stored without its body.
+ * The key is claimed and the response stored in the operation's transaction, so the effect never exists without the
+ * response. Only successes are stored: a rejected request can be corrected and sent again with the same key. A response that
+ * contained a secret is stored without its body.
  */
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
@@ -33,12 +33,12 @@ export class IdempotentRequest {
       .digest()
   }
 
-  /** Call first in the transaction. Otherwise two concurrent requests would both find nothing stored. */
+  /** Must be called first in the transaction. Otherwise two concurrent requests would both find nothing stored. */
   async claim(tx: Tx): Promise<void> {
     if (await tryLock(tx, this.#scope)) return
     throw new PosternError(
       'request_in_progress',
-      'The first request with this Idempotency-Key is still running. Repeat it shortly to get its answer.',
+      'The first request with this Idempotency-Key is still in progress. Retry shortly to get its response.',
       { retryAfterSeconds: 1 },
     )
   }
@@ -64,7 +64,7 @@ export class IdempotentRequest {
     return stored
   }
 
-  /** The same for a DELETE whose resource is gone: undefined unless this very request has deleted it. */
+  /** The same for a DELETE of a missing resource: undefined unless the same request deleted the resource earlier. */
   async recallDeletion(tx: Tx): Promise<StoredResponse | undefined> {
     const stored = await find(tx, this.#scope)
     return stored?.request_hash.equals(this.#requestHash) ? stored : undefined
@@ -76,8 +76,8 @@ export class IdempotentRequest {
 }
 
 /**
- * Finds what a mutation acts upon. `deleting`: the request, if it is a DELETE with an Idempotency-Key. A repeated DELETE
- * finds its resource gone; its first answer is then returned as `deletion` instead of a 404.
+ * Finds the target of a mutation. `deleting` is the request if it is a DELETE with an Idempotency-Key. The resource of a
+ * repeated DELETE is gone, so the first response is returned as `deletion` instead of a 404.
  */
 export async function findTarget<Target>(
   find: () => Promise<Target>,

@@ -15,7 +15,7 @@ export interface Invitation {
 const isUnsent = sql<boolean>`members.user_id is null and members.invitation_sent_at is null
   and members.invited_at > postern.now() - control.invitation_lifetime()`
 
-/** Undefined if the invitation was accepted, already mailed, removed or has expired. */
+/** Undefined if the invitation was accepted, mailed or removed, or has expired. */
 export async function lockUnsent(
   tx: Tx,
   projectId: number,
@@ -49,7 +49,7 @@ export async function markSent(tx: Tx, memberId: number): Promise<void> {
     .execute()
 }
 
-/** Invitations whose job should have run by now, oldest first. */
+/** Invitations for which the job should have run by now, oldest first. */
 export async function listUnsent(
   tx: ReadTx,
   limit: number,
@@ -111,7 +111,7 @@ export async function listPending(
 
 export interface InvitationCounts {
   of_project: number
-  /** 0 for an administrator. */
+  /** 0 for an administrator, who is not counted. */
   of_user: number
   of_address: number
 }
@@ -157,7 +157,7 @@ export async function listExpired(tx: ReadTx, limit: number): Promise<ExpiredInv
   return rows
 }
 
-/** False if the invitation was accepted or is gone. */
+/** False if the invitation was accepted or deleted. */
 export async function removeInvitation(tx: Tx, projectId: number, id: number): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('control.members')

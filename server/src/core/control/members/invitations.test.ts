@@ -22,7 +22,7 @@ const password = 'correct horse battery staple'
 
 let invited = 0
 
-/** Invited and, unless told otherwise, mailed. */
+/** Invites an address and, by default, mails the invitation. */
 async function invite({ isMailed = true } = {}) {
   const email = `invited${++invited}@example.org`
   const { status, body, text } = await owner.post(path, { email, role: 'developer' })
@@ -33,14 +33,14 @@ async function invite({ isMailed = true } = {}) {
 }
 
 const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
-const mailTo = (email: string) => mailsTo(email).at(-1) ?? assert.fail(`no mail went to ${email}`)
+const mailTo = (email: string) => mailsTo(email).at(-1) ?? assert.fail(`no message to ${email}`)
 const tokenIn = ({ text }: { text: string }): string =>
   /inv_[\w-]{43}/.exec(text.replaceAll('=\r\n', ''))?.[0] ?? assert.fail(`no token in: ${text}`)
 
 const join = (body: object) => new CookieJar(api.url).post('/v1/auth/register', body)
 
-describe('the mail of an invitation', () => {
-  test('names the project, and holds a token of which only the hash is kept', async () => {
+describe('an invitation message', () => {
+  test('names the project and contains a token, of which only the hash is stored', async () => {
     const { email, id, token } = await invite()
     const { from, to, text } = mailTo(email)
     assert.deepEqual([from, to], ['postern@example.net', [email]])
@@ -63,7 +63,7 @@ describe('the mail of an invitation', () => {
     assert.ok(!api.logLines.join('').includes(token))
   })
 
-  test('has no text of a tenant that could be a link: the project is a number then, its people are not named', async () => {
+  test("contains no customer text that could be a link: it shows the project's id and no user names", async () => {
     const phishing = 'Your mailbox is full: renew at https://phish.example/renew now'
     const { owner: mallory, project: shop } = await ownProject({ name: phishing })
     await database.query('update control.users set name = $2 where id = $1', [
@@ -82,7 +82,7 @@ describe('the mail of an invitation', () => {
     assert.ok(plain.includes(`project number ${shop.id}`), plain)
   })
 
-  test('is not sent without end: 30 invitations that are withdrawn again are refused beyond the cap', async () => {
+  test('is subject to a daily cap, even if the invitations are withdrawn', async () => {
     const capped = await startApi(database, { ...settings, POSTERN_MAX_INVITATIONS_PER_PROJECT_PER_DAY: '4' })
     const { ownProject: ownCapped } = await customers(capped, database)
     const { owner: mallory, project: shop } = await ownCapped()
@@ -107,25 +107,25 @@ describe('the mail of an invitation', () => {
       email: 'tomorrow@example.net',
       role: 'viewer',
     })
-    assert.equal(tomorrow.status, 201, 'the next day begins at none')
+    assert.equal(tomorrow.status, 201, 'the next day starts at zero')
   })
 
-  test('holds the same token when the job is run again before it was noted as sent', async () => {
+  test('has the same token if the job runs again before the message is marked as sent', async () => {
     const { email, id, token } = await invite()
     await sendInvitation(deps, project.id, id)
-    assert.equal(mailsTo(email).length, 1, 'what was sent is not sent again')
+    assert.equal(mailsTo(email).length, 1, 'a sent invitation is not sent again')
     await database.query('update control.members set invitation_sent_at = null where id = $1', [id])
     await sendInvitation(deps, project.id, id)
     assert.deepEqual(mailsTo(email).map(tokenIn), [token, token])
   })
 
-  test('is sent by the minute’s round when its job was lost or the MTA was away', async () => {
+  test('is sent by the periodic sweep if its job was lost or the MTA was unavailable', async () => {
     const { email, id } = await invite({ isMailed: false })
     inbox.refuseWith(451)
     await assert.rejects(sendInvitation(deps, project.id, id))
     inbox.refuseWith(null)
     await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
-    assert.equal(mailsTo(email).length, 0, 'its own job has not had its time yet')
+    assert.equal(mailsTo(email).length, 0, 'its own job may still run')
     await database.query(
       `update control.members set invited_at = invited_at - interval '1 hour' where id = $1`,
       [id],
@@ -136,7 +136,7 @@ describe('the mail of an invitation', () => {
     assert.equal(mailsTo(email).length, 1)
   })
 
-  test('is given up, with a word in the log, when the MTA refuses it for good', async () => {
+  test('is abandoned with a log entry if the MTA permanently rejects it', async () => {
     const { id } = await invite({ isMailed: false })
     inbox.refuseWith(550)
     await sendInvitation(deps, project.id, id)
@@ -146,7 +146,7 @@ describe('the mail of an invitation', () => {
     assert.equal(inbox.mails.filter(({ text }) => text.includes(`invited${invited}@`)).length, 0)
   })
 
-  test('is not sent where no MTA is set, and the log says so', async () => {
+  test('is not sent if no MTA is configured, and this is logged', async () => {
     const { id } = await invite({ isMailed: false })
     const silent = await startApi(database)
     await sendInvitation(workerDeps(silent.context), project.id, id)
@@ -159,15 +159,15 @@ describe('the mail of an invitation', () => {
   })
 })
 
-describe('the name of a project in a mail', () => {
-  test('is shown where no mail client can make a link of it', () => {
+describe('a project name in a message', () => {
+  test('is shown if no mail client can turn it into a link', () => {
     for (const name of ['Web shop', "O'Neill & Sons (2026)", 'Überraschung_GmbH', '株式会社', 'a-b, c+d']) {
       assert.equal(projectLabel(7, name), `the project "${name}" (number 7)`)
     }
     assert.equal(projectLabel(7, 'Ｗｅｂ'), 'the project "Web" (number 7)')
   })
 
-  test('is left out with addresses, links, phone numbers, look-alike dots and characters that hide', () => {
+  test('is omitted if it contains addresses, links, phone numbers, look-alike dots or invisible characters', () => {
     const names = ['evil.example', 'www.evil', 'a@b', 'https://x', 'tel:1', 'a/b', 'a\\b', '[x](y)', '<b>']
     const tricks = [
       'evil。example',
@@ -201,7 +201,7 @@ describe('invitations.accept', () => {
     assertProblem(await another.get(`/projects/${project.id}`), 404, 'not_found')
   })
 
-  test('repeated under its Idempotency-Key gets its first answer', async () => {
+  test('returns the first response if repeated with its Idempotency-Key', async () => {
     const { token } = await invite()
     const grace = await stranger()
     const headers = { 'idempotency-key': 'accept' }
@@ -210,13 +210,13 @@ describe('invitations.accept', () => {
     assert.deepEqual([again.status, again.text], [200, first.text])
   })
 
-  test('is refused to somebody who is a member already, and the invitation stays', async () => {
+  test('is rejected for an existing member, and the invitation remains', async () => {
     const { token } = await invite()
     assertProblem(await owner.post('/invitations/accept', { token }), 409, 'already_exists')
     assert.equal((await (await stranger()).post('/invitations/accept', { token })).status, 200)
   })
 
-  test('is one answer for a made-up, a withdrawn, an expired and a wrongly written token', async () => {
+  test('returns the same response for an invented, withdrawn, expired or malformed token', async () => {
     const grace = await stranger()
     const withdrawn = await invite()
     await owner.delete(`${path}/${withdrawn.id}`)
@@ -235,7 +235,7 @@ describe('invitations.accept', () => {
     }
   })
 
-  test('of two at once lets one in', async () => {
+  test('succeeds for one of two concurrent requests', async () => {
     const { token } = await invite()
     const people = await Promise.all(Array.from({ length: 8 }, stranger))
     const answers = await Promise.all(people.map((one) => one.post('/invitations/accept', { token })))
@@ -245,7 +245,7 @@ describe('invitations.accept', () => {
     ])
   })
 
-  test('lets nobody in whose account is disabled', async () => {
+  test('is rejected for a disabled account', async () => {
     const { token } = await invite()
     const user = await make.makeUser()
     const database2 = openDatabase(database)
@@ -268,7 +268,7 @@ async function joinAs(tx: Parameters<typeof acceptInvitation>[0], token: string,
 }
 
 describe('auth.register-invited', () => {
-  test('makes an account with the invited address, which can sign in, and a member of it', async () => {
+  test('creates an account with the invited address that can sign in and is a member', async () => {
     const { email, id, token } = await invite()
     const response = await join({ token, name: ' Grace ', password })
     assert.equal(response.status, 200)
@@ -292,14 +292,14 @@ describe('auth.register-invited', () => {
     assert.equal((await join({ token, name: 'Mallory', password })).status, 404)
   })
 
-  test('is refused where the address has an account by now, and leaves the invitation', async () => {
+  test('is rejected if the address has since been registered, and the invitation remains', async () => {
     const { email, token } = await invite()
     await make.makeUser({ email })
     assert.equal((await join({ token, name: 'Grace', password })).status, 409)
     assert.equal((await (await stranger()).post('/invitations/accept', { token })).status, 200)
   })
 
-  test('asks for a name and a password of twelve characters, and makes nothing without', async () => {
+  test('requires a name and a password of twelve characters, and creates nothing otherwise', async () => {
     const { email, token } = await invite()
     for (const body of [
       { token, name: 'Grace', password: 'short' },
@@ -314,7 +314,7 @@ describe('auth.register-invited', () => {
     assert.equal((await join({ token: 'inv_no', name: 'Grace', password })).status, 404)
   })
 
-  test('is counted against the address of whoever guesses', async () => {
+  test('is rate-limited per client address', async () => {
     const narrow = await startApi(database, { POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '3' })
     const statuses = []
     for (let n = 0; n < 5; n++) {

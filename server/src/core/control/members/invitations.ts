@@ -1,10 +1,10 @@
 /**
- * Invitations: an address is mailed a token, and the person who has the token becomes the member. An account with the
+ * Invitations: a token is mailed to an address, and the person who redeems it becomes a member. An account with the
  * invited address can accept without the token.
  *
- * A token can be used once, within 14 days, and is deleted with its row. Only its SHA-256 is stored. The token is computed
- * from the member and its version, so that a repeated job mails the same token. Whoever knows the key can compute tokens,
- * but a token is accepted only after its hash was stored for the mail.
+ * A token can be used once, within 14 days, and is deleted with its row. Only its SHA-256 is stored. The token is derived
+ * from the member and its version, so a repeated job mails the same token. An attacker with the key can compute tokens, but
+ * a token is accepted only after its hash was stored for mailing.
  */
 import { createHash, createHmac, hkdfSync, randomUUIDv7 } from 'node:crypto'
 import type { Static } from 'typebox'
@@ -35,7 +35,7 @@ import type { PendingInvitation, Role } from './wire.ts'
 
 export interface InvitationDeps {
   db: Db
-  /** Undefined: this installation sends no system mail. */
+  /** Undefined if this installation sends no system mail. */
   systemMail: SystemMail | undefined
   invitationKey: Buffer
   publicUrl: URL
@@ -44,7 +44,7 @@ export interface InvitationDeps {
 
 const keyBytes = 32
 
-/** Derived from the first, and so newest, session secret. */
+/** Derived from the first session secret, which is the newest. */
 export const invitationKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern invitation tokens', keyBytes))
 
@@ -85,7 +85,7 @@ export async function sendInvitation(
   await db.transaction((tx) => markSent(tx, memberId))
 }
 
-/** Sends invitations whose job was lost or gave up while the MTA was unavailable. */
+/** Sends invitations whose job was lost or gave up because the MTA was unavailable. */
 export async function sendDueInvitations(
   deps: InvitationDeps,
   atMost: number,
@@ -115,13 +115,13 @@ function composeMail(
       token,
       `If you have an account at ${origin}, sign in and send the token to ${origin}/v1/invitations/accept.`,
       `If you do not have an account, send the token, your name and a password to ${origin}/v1/auth/register.`,
-      'If you did not expect this invitation, ignore this mail. The invitation expires.',
+      'If you did not expect this invitation, ignore this message. The invitation expires.',
     ].join('\n\n'),
   }
 }
 
-// Letters, digits and a few signs that mail clients do not turn into links. A dot, a colon, a slash and an @ are excluded,
-// and so are characters that Unicode compatibility normalization maps to one of them.
+// Letters, digits and a few characters that mail clients do not turn into links. Dot, colon, slash and @ are excluded, as
+// well as characters that Unicode compatibility normalization maps to one of them.
 const linklessName = /^[\p{L}\p{M}\p{Nd} '&+,()_-]{1,60}$/u
 // Phones turn longer digit sequences into phone numbers.
 const maxDigits = 4
@@ -134,7 +134,7 @@ export function projectLabel(projectId: number, name: string): string {
 }
 
 /**
- * Counts an invitation for today: for the project, for the customer who invites (null for an administrator, who is not
+ * Counts an invitation for today: for the project, for the inviting customer (null for an administrator, who is not
  * counted) and for the address. Returns the first cap that is exceeded.
  */
 export async function invitationsBeyond(
@@ -166,7 +166,7 @@ export const pendingView = (row: PendingRow): Static<typeof PendingInvitation> =
   expires_at: row.expires_at.toISOString(),
 })
 
-/** The signed-in user becomes the member, whichever address was invited: the token suffices. */
+/** The signed-in user becomes the member, regardless of the invited address, because the token is sufficient. */
 export async function acceptInvitation(tx: Tx, token: string, userId: number): Promise<MemberRow> {
   return joinedOr404(tokenFormat.test(token) ? await join(tx, hashOf(token), userId) : undefined)
 }
@@ -195,16 +195,16 @@ export async function createInvitedUser(tx: Tx, token: string, name: string): Pr
   if (userId === null) {
     throw new PosternError(
       'already_exists',
-      'An account with the invited address exists. Sign in and accept the invitation.',
+      'An account with the invited address already exists. Sign in and accept the invitation.',
     )
   }
   return userId
 }
 
-/** Per transaction. Small, because each row locks the head of its project's activity chain. */
+/** Rows per transaction. Small, because each row locks the head of its project's activity chain. */
 const expiredAtOnce = 50
 
-/** Deletes expired invitations, so that the addresses are not kept indefinitely. Returns how many were deleted. */
+/** Deletes expired invitations and with them the addresses. Returns how many were deleted. */
 export async function purgeExpiredInvitations(tx: Tx): Promise<number> {
   let purged = 0
   const expired = await listExpired(tx, expiredAtOnce)
@@ -224,5 +224,5 @@ export async function purgeExpiredInvitations(tx: Tx): Promise<number> {
 const invalidInvitation = (): PosternError =>
   new PosternError(
     'not_found',
-    'This invitation is invalid, was used or withdrawn, or has expired. Ask for a new one.',
+    'This invitation is invalid, has already been used, was withdrawn, or has expired. Ask for a new one.',
   )

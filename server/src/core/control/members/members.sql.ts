@@ -52,7 +52,7 @@ export const list = (
     .limit(limit)
     .execute()
 
-/** The role of a user who has joined. */
+/** The role of a user who has joined the project. */
 export async function findRole(tx: ReadTx, projectId: number, userId: number): Promise<Role | undefined> {
   const row = await tx
     .selectFrom('control.members')
@@ -72,7 +72,7 @@ export async function count(tx: ReadTx, projectId: number): Promise<number> {
   return members
 }
 
-/** Whether or not an account has the address. Undefined if the address is already a member or invited. */
+/** For addresses with or without an account. Undefined if the address is already a member or invited. */
 export async function insertInvited(
   tx: Tx,
   projectId: number,
@@ -88,7 +88,7 @@ export async function insertInvited(
     .executeTakeFirst()
 }
 
-/** A member if an account has the address, otherwise invited. Undefined if the address is already a member or invited. */
+/** Inserts a member if the address has an account, otherwise an invitation. Undefined if already a member or invited. */
 export async function insert(
   tx: Tx,
   projectId: number,
@@ -119,7 +119,7 @@ export async function remove(tx: Tx, { project_id, id }: MemberRow): Promise<voi
   await tx.deleteFrom('control.members').where('project_id', '=', project_id).where('id', '=', id).execute()
 }
 
-/** The membership of the account, or an invitation to its address. */
+/** The account's membership, or an invitation to its address. */
 export async function findByUser(tx: Tx, projectId: number, userId: number): Promise<MemberRow | undefined> {
   return (
     tx
@@ -135,7 +135,7 @@ export async function findByUser(tx: Tx, projectId: number, userId: number): Pro
           ]),
         ]),
       )
-      // The account's own membership before a later invitation to its address.
+      // The account's own membership takes precedence over a later invitation to its address.
       .orderBy(sql`user_id is null`)
       .forUpdate()
       .executeTakeFirst()

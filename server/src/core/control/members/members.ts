@@ -37,7 +37,7 @@ export const memberView = (row: MemberRow): Static<typeof Member> => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-/** Without the person's name and address, which the audit stores separately. */
+/** Omits the person's name and address, which the audit log stores separately. */
 export const memberConfig = ({ user_id, role }: MemberRow) => ({ user_id, role })
 
 /** For the project's activity, which stores the address separately. */
@@ -58,20 +58,20 @@ export const lockMember = async (tx: Tx, projectId: number, id: number): Promise
 
 export const listMembers = list
 
-/** The role of a user in a project. Undefined if the user has not joined. */
+/** A user's role in a project, or undefined if the user has not joined. */
 export const memberRole = findRole
 export const countMembers = count
 
 export interface NewMember {
   email: string
   role: Role
-  /** The user who is named in the mail. */
+  /** The user named in the message. */
   invitedBy: number
 }
 
 export interface AddedMember {
   row: MemberRow
-  /** Members of the project including this one, for the plan's limit. */
+  /** The number of members including this one, for the plan's limit. */
   count: number
 }
 
@@ -87,7 +87,7 @@ export const createMember = (
 ): Promise<AddedMember> => add(tx, jobs, projectId, member, insert)
 
 /**
- * For customers: the address is invited by mail, whether or not it has an account. The response is the same for both, and
+ * For customers: the address is invited by mail, with or without an account. The response is the same for both, and
  * membership requires acceptance (docs/decisions/0023). The caller must hold the lock on the project.
  */
 export const inviteMember = (
@@ -106,7 +106,10 @@ async function add(
 ): Promise<AddedMember> {
   const email = signInAddress(address)
   if (email === undefined) {
-    throw new PosternError('validation_failed', '"email" must be an email address that can sign in.')
+    throw new PosternError(
+      'validation_failed',
+      '"email" must be an email address that can be used to sign in.',
+    )
   }
   const row = await insertRow(tx, projectId, email, role, invitedBy)
   if (!row) {
@@ -121,7 +124,7 @@ async function add(
   return { row, count: await count(tx, projectId) }
 }
 
-/** Returns `before` itself if the role is the same. */
+/** Returns `before` if the role does not change. */
 export async function editMember(tx: Tx, before: MemberRow, role: Role): Promise<MemberRow> {
   if (before.role === role) return before
   refuseOwner(before)
@@ -152,11 +155,11 @@ export interface RoleChange {
   after: MemberRow
 }
 
-/** For a new project or a transfer. The old owner becomes an admin. Returns the role changes. */
+/** Sets the owner of a new or transferred project. The old owner becomes an admin. Returns the role changes. */
 export async function makeOwner(tx: Tx, projectId: number, userId: number): Promise<RoleChange[]> {
   const old = await findOwner(tx, projectId)
   if (old?.user_id === userId) return []
-  // The old owner first, because a project never has two owners.
+  // The old owner's role is changed first, so that a project never has two owners.
   const changes: RoleChange[] = old ? [{ before: old, after: await setRole(tx, old, 'admin') }] : []
   const member = await findByUser(tx, projectId, userId)
   const after = member ? await promote(tx, member, userId) : await insertOwner(tx, projectId, userId)

@@ -1,7 +1,7 @@
 /**
- * Members of a project. A person whom a customer adds is invited (no `user_id`) until they accept; an account that an
- * administrator adds becomes a member immediately. Exactly one member is the owner, the project's `user_id`; ownership
- * changes only by a transfer of the project.
+ * Members of a project. A person whom a customer adds is invited (no `user_id`) until they accept. An account that an
+ * administrator adds becomes a member immediately. Exactly one member is the owner, the project's `user_id`. Ownership
+ * changes only with a transfer of the project.
  */
 import Type from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
@@ -9,7 +9,7 @@ import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 export const roles = ['owner', 'admin', 'developer', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-/** Ownership cannot be assigned; it follows the project's `user_id`. */
+/** Ownership cannot be assigned. It follows the project's `user_id`. */
 export const AssignableRole = oneOf(['admin', 'developer', 'viewer'])
 
 /** An invitation as the invited person sees it. */

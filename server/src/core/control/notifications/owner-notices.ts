@@ -1,6 +1,6 @@
 /**
- * Mails to the owners of projects. A notice is a row that is deleted once its mail was handed over, so each is mailed at
- * least once even if a process dies. Notices older than a week are deleted unsent.
+ * Notices to project owners by mail. A notice is a row that is deleted after its message has been handed off to the MTA, so
+ * each notice is mailed at least once, even after a crash. Notices older than a week are deleted unsent.
  */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
@@ -8,20 +8,20 @@ import { MailRefused, type SystemMail } from './system-mail.ts'
 
 export interface OwnerNoticeDeps {
   db: Db
-  /** Undefined: this installation sends no system mail. */
+  /** Undefined if this installation sends no system mail. */
   systemMail: SystemMail | undefined
   publicUrl: URL
   log: Logger
 }
 
 export interface OwnerNotices<Notice> {
-  /** What the notice is about, for the log: "a domain". */
+  /** The subject of the notice for the log, such as "a domain". */
   subject: string
   list(tx: ReadTx, atMost: number): Promise<Notice[]>
   delete(tx: Tx, notice: Notice): Promise<void>
   deleteLate(tx: Tx): Promise<void>
   idsOf(notice: Notice): object
-  /** Null if the notice is no longer true or the owner is disabled. */
+  /** Null if the notice no longer applies or the owner is disabled. */
   mailFor(notice: Notice, publicUrl: URL): Parameters<SystemMail['send']>[0] | null
 }
 

@@ -1,4 +1,4 @@
-/** The service's own mail to people. It uses the operator's MTAs, like customers' mail, but no queue. */
+/** The installation's own mail to people. It uses the operator's MTAs, like customers' mail, but bypasses the queue. */
 import { randomUUID } from 'node:crypto'
 import { composeMime } from '../../../formats/compose.ts'
 import type { Transport } from '../../../providers/transport.ts'

@@ -10,7 +10,7 @@ export const find = (tx: ReadTx, id: number): Promise<PlanRow | undefined> =>
 export const lock = (tx: Tx, id: number): Promise<PlanRow | undefined> =>
   tx.selectFrom('control.plans').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 
-/** Against being made inactive or changed while it is being assigned. */
+/** Locks the plan against edits while it is being assigned. */
 export const share = (tx: Tx, id: number): Promise<PlanRow | undefined> =>
   tx.selectFrom('control.plans').selectAll().where('id', '=', id).forShare().executeTakeFirst()
 
@@ -40,7 +40,7 @@ export interface OverLimit {
   domains: number
 }
 
-/** Projects on this plan that have more than it allows, as it is now; at most `limit`. */
+/** Projects on this plan that currently exceed its limits, at most `limit`. */
 export async function listOverLimit(tx: ReadTx, id: number, limit: number): Promise<OverLimit[]> {
   const { rows } = await sql<OverLimit>`
     select project_id, member_count as members, domain_count as domains from (
@@ -57,7 +57,7 @@ export async function listOverLimit(tx: ReadTx, id: number, limit: number): Prom
   return rows
 }
 
-/** Projects for which this plan is the one in force. */
+/** Counts the projects for which this is the current plan. */
 export async function countProjects(tx: ReadTx, id: number): Promise<number> {
   const { count } = await tx
     .selectFrom('control.project_listing')

@@ -33,7 +33,7 @@ export const planView = (row: PlanRow): Static<typeof Plan> => ({
   is_active: row.is_active,
 })
 
-/** The configuration alone: what an edit can change, and what the audit keeps. */
+/** The editable fields, as stored in the audit log. */
 export const planConfig = (row: PlanRow): PlanConfig => ({
   name: row.name,
   description: row.description,
@@ -60,30 +60,30 @@ export const projectsOverLimit = listOverLimit
 
 export const createPlan = (tx: Tx, config: PlanConfig): Promise<PlanRow> => insert(tx, checked(config))
 
-/** The row as it was when nothing differs. */
+/** Returns `before` if nothing changes. */
 export async function editPlan(tx: Tx, before: PlanRow, change: Partial<PlanConfig>): Promise<PlanRow> {
   const current = planConfig(before)
   const wanted = checked({ ...current, ...change })
   return JSON.stringify(wanted) === JSON.stringify(current) ? before : update(tx, before.id, wanted)
 }
 
-/** A plan that a project is to be put on: it must exist and be on offer. */
+/** Returns the plan if it exists and is active. */
 export async function requireAssignablePlan(tx: Tx, id: number, field: string): Promise<PlanRow> {
   const plan = await share(tx, id)
-  if (!plan) throw new PosternError('validation_failed', `"${field}": there is no plan ${id}.`)
+  if (!plan) throw new PosternError('validation_failed', `"${field}": plan ${id} does not exist.`)
   if (!plan.is_active) {
     throw new PosternError(
       'plan_inactive',
-      `"${field}": plan ${id} is inactive and cannot be newly assigned. Choose an active one, or activate it first.`,
+      `"${field}": plan ${id} is inactive and cannot be assigned. Choose an active plan, or activate this one first.`,
     )
   }
   return plan
 }
 
 function checked(config: PlanConfig): PlanConfig {
-  // A JSON number has no scale; 0.07 * 100 is 7.000000000000001, so the comparison is made on the price itself.
+  // JSON numbers have no scale, and 0.07 * 100 is 7.000000000000001, so the rounded price is compared with the price itself.
   if (Math.round(config.price * 100) / 100 !== config.price) {
-    throw new PosternError('validation_failed', '"price" must have at most two decimals.')
+    throw new PosternError('validation_failed', '"price" must have at most two decimal places.')
   }
   return { ...config, name: plainName(config.name, 'name') }
 }

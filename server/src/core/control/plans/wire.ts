@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
-/** What a project may do and what it costs. Limits hold for the plan in force, see core/control/projects. */
+/** A plan sets a project's limits and price. The current plan's limits apply, see core/control/projects. */
 const Limit = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 export const Plan = Type.Object(
@@ -17,13 +17,13 @@ export const Plan = Type.Object(
     billing_product_id: nullable(Type.String()),
     created_at: Timestamp,
     updated_at: Timestamp,
-    price: Type.Number({ minimum: 0, maximum: 9_999_999_999.99, description: 'At most two decimals.' }),
-    is_active: Type.Boolean({ description: 'An inactive plan cannot be newly assigned.' }),
+    price: Type.Number({ minimum: 0, maximum: 9_999_999_999.99, description: 'At most two decimal places.' }),
+    is_active: Type.Boolean({ description: 'An inactive plan cannot be assigned to more projects.' }),
   },
   { title: 'Plan', additionalProperties: false },
 )
 
-/** What can be set, in the order of the wire. */
+/** The editable fields, in the order of the wire format. */
 export const PlanFields = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
   description: Type.String({ maxLength: 2000 }),

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { companions, type FlatRow, fields, one, type ProjectRow, rowOf } from './projects.sql.ts'
 
-/** What customers do with a project themselves. */
+/** Customers' operations on their own projects. */
 
-/** Also moves the version. */
+/** Increments the version. */
 export async function rename(tx: Tx, id: number, name: string): Promise<ProjectRow> {
   const { rows } = await sql<FlatRow>`
     with projects as (
@@ -16,8 +16,8 @@ export async function rename(tx: Tx, id: number, name: string): Promise<ProjectR
 }
 
 /**
- * Undefined when the plan cannot be assigned. The transaction names no project, so it does not see the new one's
- * statistics; they are those that every project begins with.
+ * Returns undefined if the plan cannot be assigned. The transaction is not scoped to a project, so it cannot read the new
+ * project's statistics. The initial values are returned instead.
  */
 export async function insertOwn(
   tx: Tx,
@@ -39,7 +39,7 @@ export async function countOwn(tx: ReadTx, userId: number): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** Those in which the user is a member, newest first. */
+/** The projects of which the user is a member, newest first. */
 export async function listOfUser(
   tx: ReadTx,
   userId: number,
@@ -73,7 +73,7 @@ export async function remains(tx: ReadTx, id: number): Promise<Remains> {
   return one(rows)
 }
 
-/** In the mail plane. */
+/** Runs on the mail side. */
 export async function hasMailWaiting(mail: ReadTx, id: number): Promise<boolean> {
   const { rows } = await sql`
     select from mail.dispatch
@@ -81,7 +81,7 @@ export async function hasMailWaiting(mail: ReadTx, id: number): Promise<boolean>
   return rows.length > 0
 }
 
-/** The one that the transaction names. */
+/** Deletes the transaction's project. */
 export async function removeOwn(tx: Tx): Promise<void> {
   await sql`select control.delete_project()`.execute(tx)
 }

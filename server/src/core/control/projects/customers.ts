@@ -13,9 +13,9 @@ import {
 } from './customers.sql.ts'
 import type { ProjectRow } from './projects.ts'
 
-/** What customers do with projects themselves; all else about them is an administrator's. */
+/** Customers' operations on projects. All other operations are for administrators. */
 
-/** With the number of projects that the owner then has. */
+/** Also returns how many projects the owner now has. */
 export async function createOwnProject(
   tx: Tx,
   { name, userId, planId }: { name: string; userId: number; planId: number },
@@ -24,7 +24,7 @@ export async function createOwnProject(
   if (!row) {
     throw new PosternError(
       'plan_inactive',
-      'The plan for new projects cannot be assigned at present. Contact an administrator.',
+      'The plan for new projects is currently not available. Contact an administrator.',
     )
   }
   return { row, count: await countOwn(tx, userId) }
@@ -34,34 +34,34 @@ export { hasMailWaiting }
 
 export const listProjectsOf = listOfUser
 
-/** The row as it was when the name is the same. */
+/** Returns `before` if the name does not change. */
 export async function renameProject(tx: Tx, before: ProjectRow, name: string): Promise<ProjectRow> {
   const wanted = plainName(name, 'name')
   return wanted === before.name ? before : rename(tx, before.id, wanted)
 }
 
-/** What would let somebody get away from a lock. */
+/** Guards operations that would allow a customer to evade a lock. */
 export function refuseLocked(isLocked: boolean): void {
   if (!isLocked) return
   throw new PosternError(
     'project_locked',
-    'This project is locked, so this operation is refused until it is unlocked. Contact the operator of this service.',
+    'This operation is not available while the project is locked. Contact the operator of this service.',
   )
 }
 
-const words: Record<keyof Remains | 'mail', string> = {
+const labels: Record<keyof Remains | 'mail', string> = {
   domains: 'domains',
   endpoints: 'endpoints',
   routes: 'routes',
   apiKeys: 'API keys',
-  identities: 'identities that are still being deregistered with their provider, which takes some minutes',
+  identities: 'identities that are still being deregistered with their provider (this takes a few minutes)',
   mail: 'queued mail',
 }
 
 /**
- * The transaction's own project, with its members. Its lock is held, and whoever adds to a project takes that first: what
- * is not there now does not come. Mail, asked after before, is none that could be new: it comes under an identity, and one
- * that mail waits under is not forgotten.
+ * Deletes the transaction's project and its members. The caller holds the lock on the project, and adding a resource
+ * requires that lock, so no resource can appear after the check. Mail was checked before the transaction, but new mail
+ * requires an identity, and an identity with queued mail is not deleted.
  */
 export async function deleteProject(
   tx: Tx,
@@ -70,13 +70,13 @@ export async function deleteProject(
 ): Promise<void> {
   refuseLocked(is_locked)
   const left = { ...(await remains(tx, id)), mail: hasMail }
-  const names = Object.entries(words).flatMap(([key, word]) =>
-    left[key as keyof typeof words] ? [word] : [],
+  const names = Object.entries(labels).flatMap(([key, label]) =>
+    left[key as keyof typeof labels] ? [label] : [],
   )
   if (names.length > 0) {
     throw new PosternError(
       'in_use',
-      `Project ${id} still has: ${names.join('; ')}. Delete them, or wait until they are gone.`,
+      `Project ${id} still has: ${names.join('; ')}. Delete them, or wait until they have been removed.`,
     )
   }
   await removeOwn(tx)

@@ -11,11 +11,11 @@ import {
 import { companions, type FlatRow, fields, type ProjectRow, rowOf } from './projects.sql.ts'
 import type { ProjectSort } from './wire.ts'
 
-/** The filters; an omitted one matches any project. */
+/** The filters. An omitted filter matches every project. */
 export interface ProjectSearch {
   q?: string | undefined
   locked?: boolean | undefined
-  /** The plan in force. */
+  /** The current plan. */
   planId?: number | undefined
   minScore?: number | undefined
   maxScore?: number | undefined
@@ -67,7 +67,7 @@ const scoreWithin = ({ minScore, maxScore }: ProjectSearch): RawBuilder<boolean>
 const isLocked = sql<boolean>`listing.is_locked`
 const onPlan = (planId: number) => sql<boolean>`listing.plan_id = ${planId}`
 
-/** The range of one index: all projects, the locked ones, or those of a plan. */
+/** The range of one index: all projects, the locked projects, or a plan's projects. */
 const indexRange = ({ locked, planId }: ProjectSearch): RawBuilder<boolean>[] => {
   if (locked === true) return [isLocked]
   return planId === undefined ? [] : [onPlan(planId)]
@@ -91,7 +91,7 @@ const everyFilter = (search: ProjectSearch): RawBuilder<boolean>[] => {
 
 type PageRow = FlatRow & { key: string | number }
 
-/** `found` with all columns of a project; `beside` is repeated in each row, and there is always one. */
+/** Joins `found` to all columns of a project. `beside` is repeated in every row. There is always at least one row. */
 const page = ({ sort }: ProjectSearch, beside: RawBuilder<unknown>, from: RawBuilder<unknown>) => {
   const { direction } = orderOf(sort)
   return sql`
@@ -153,8 +153,8 @@ export async function scan(
 }
 
 /**
- * The complete result: all candidates of one filter, if there are at most `bound`, with the other filters applied, sorted.
- * Undefined if there are more.
+ * The complete result: all candidates of one filter, with the other filters applied, sorted. Undefined if there are more
+ * than `bound` candidates.
  */
 export async function scanCandidates(
   tx: ReadTx,
@@ -184,7 +184,7 @@ export const candidatesByScore = (search: ProjectSearch): RawBuilder<unknown> =>
   select listing.* from control.project_listing as listing
    where ${allOf([...indexRange(search), ...scoreWithin(search)])} order by listing.reputation_score`
 
-/** Over the limit of members, then over the limit of domains only: an index range for each plan. */
+/** Projects that exceed the member limit, then projects that exceed only the domain limit. Uses one index range per plan. */
 export const candidatesBeyondLimit = ({ planId }: ProjectSearch, bound: number): RawBuilder<unknown> => {
   const within = (condition: RawBuilder<boolean>, order: RawBuilder<unknown>) => sql`
     select listing.* from control.plans as plans cross join lateral (
@@ -200,7 +200,7 @@ export const candidatesBeyondLimit = ({ planId }: ProjectSearch, bound: number):
     )}) as listing`
 }
 
-/** The limit within keeps PostgreSQL from reading the whole listing to join it. */
+/** The inner limit keeps PostgreSQL from reading the whole listing for the join. */
 export const candidatesByName = (q: string, bound: number): RawBuilder<unknown> => sql`
   select listing.* from (
     select id from control.projects as projects where lower(projects.name) like ${containsPattern(q)} limit ${sql.lit(bound + 1)}

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 
 /**
- * Whether a project may send: not locked, not held by an administrator, and with an active subscription or none to
- * bill. A condition on `control.projects as projects`.
+ * Whether a project may send: not locked, not held by an administrator, and with either an active subscription or none. A
+ * condition on `control.projects as projects`.
  */
 export const maySendNow = sql<boolean>`
   (not projects.is_locked
@@ -11,8 +11,8 @@ export const maySendNow = sql<boolean>`
    and not exists (select from control.queue_holds as holds where holds.project_id = projects.id))`
 
 /**
- * Whether no operator's hold applies to a lane's provider. A condition on `lane`. The holds are read once per
- * statement, however many lanes it covers.
+ * Whether no operator's hold applies to a lane's provider. A condition on `lane`. The holds are read once per statement,
+ * regardless of the number of lanes.
  */
 export const isNotHeld = sql<boolean>`
   (not coalesce((select array_agg(scope) from control.dispatch_holds), '{}') && array['all', lane.provider])`

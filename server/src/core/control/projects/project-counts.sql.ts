@@ -2,23 +2,23 @@ import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { countCap } from '../../shared/counts.ts'
 
-/** What a project owns, counted for the preview of a lock, a plan change or an override. */
+/** Counts of a project's resources for the preview of a lock, a plan change or an override. */
 export interface ProjectCounts {
   members: number
   domains: number
   verified_domains: number
-  /** Domains on the operator's own MTAs. */
+  /** Domains that use the operator's own MTAs. */
   service_domains: number
   active_keys: number
-  /** Whether an administrator holds its queue, regardless of a lock. */
+  /** Whether an administrator holds the project's queue, regardless of whether the project is locked. */
   is_held: boolean
 }
 
-/** Its queued mail, counted on the mail side. */
+/** Counts of a project's queued mail, from the mail side. */
 export interface QueuedMail {
-  /** Messages queued, up to the cap. */
+  /** Queued messages, up to the cap. */
   waiting: number
-  /** Messages that a worker is sending or a provider may have, up to the cap. */
+  /** Messages that a worker is sending or a provider may have accepted, up to the cap. */
   leaving: number
 }
 
@@ -41,7 +41,7 @@ export async function countOwned(tx: ReadTx, projectId: number): Promise<Project
                    count(*) filter (where mta_provider = 'service') as service_domains
               from control.domains where project_id = ${projectId}) as domains`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a count gave no row')
+  if (!row) throw new Error('the count returned no row')
   return row
 }
 
@@ -50,6 +50,6 @@ export async function countMail(tx: ReadTx, projectId: number): Promise<QueuedMa
     select ${messages(projectId, ['ready', 'deferred', 'scheduled'])} as waiting,
            ${messages(projectId, ['leased', 'awaiting'])} as leaving`.execute(tx)
   const [row] = rows
-  if (!row) throw new Error('a count gave no row')
+  if (!row) throw new Error('the count returned no row')
   return row
 }

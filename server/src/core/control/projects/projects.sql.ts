@@ -3,7 +3,7 @@ import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
 import type { PlanRow } from '../plans/plans.ts'
 import type { ProjectConfig } from './wire.ts'
 
-/** A project with what the mail plane knows of it and with the plan in force. */
+/** A project with its mail statistics and the current plan. */
 export interface ProjectRow extends Selectable<Schema['control.projects']> {
   computed_score: number
   score_offset: number
@@ -49,11 +49,11 @@ export async function exists(tx: ReadTx, id: number): Promise<boolean> {
 }
 
 /**
- * Every change of a project or of what it owns begins here: so a limit is counted, and an owner replaced, by
- * one transaction at a time.
+ * Every change to a project or its resources begins with this lock, so only one transaction at a time counts against limits
+ * or replaces the owner.
  *
- * Who had to wait gets the project as it is now, but beside it the score and the plan of before the wait, and
- * no row at all when another plan came into force. The lock is held by then, so a second look tells the truth.
+ * After waiting for the lock, PostgreSQL returns the current project joined with the score and plan from before the wait, or
+ * no row at all if the current plan has changed. The lock is held by then, so a second read returns current data.
  */
 export async function lock(tx: Tx, id: number): Promise<ProjectRow | undefined> {
   const { rows } = await sql<FlatRow & { seen_version: number }>`
@@ -66,7 +66,7 @@ export async function lock(tx: Tx, id: number): Promise<ProjectRow | undefined> 
   return rowOf(row)
 }
 
-/** Also moves the version. The answer holds the plan now in force. */
+/** Increments the version. Returns the new current plan. */
 export async function update(tx: Tx, id: number, config: ProjectConfig): Promise<ProjectRow> {
   const { rows } = await sql<FlatRow>`
     with projects as (
@@ -84,7 +84,7 @@ export async function update(tx: Tx, id: number, config: ProjectConfig): Promise
   return rowOf(one(rows))
 }
 
-/** Kept as a lasting difference to whatever is computed from the mail. */
+/** Stored as a permanent offset to the computed score. */
 export async function setScore(tx: Tx, id: number, score: number): Promise<void> {
   await sql`
     update control.project_stats set score_offset = ${score}::smallint - computed_score where project_id = ${id}`.execute(
@@ -107,6 +107,6 @@ export async function insert(tx: Tx, name: string, userId: number, planId: numbe
 
 export function one<T>(rows: T[]): T {
   const [row] = rows
-  if (row === undefined) throw new Error('a statement about one project gave none')
+  if (row === undefined) throw new Error('the statement returned no project')
   return row
 }

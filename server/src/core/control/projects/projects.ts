@@ -33,7 +33,7 @@ export const projectView = (row: ProjectRow): Static<typeof Project> => ({
   plan: planView(row.plan),
 })
 
-/** The configuration alone: what can be changed. */
+/** The editable fields. */
 export const projectConfig = (row: ProjectRow): ProjectConfig => ({
   name: row.name,
   user_id: row.user_id,
@@ -48,10 +48,10 @@ export const projectConfig = (row: ProjectRow): ProjectConfig => ({
   billing_product_id: row.billing_product_id,
 })
 
-/** What the audit keeps: besides the score shown the correction that is stored. */
+/** The fields stored in the audit log: the editable fields and the score offset. */
 export const projectRecord = (row: ProjectRow) => ({ ...projectConfig(row), score_offset: row.score_offset })
 
-/** Also for whoever may not know that there is one. */
+/** Also thrown for a project that the caller cannot access. */
 export const missingProject = (id: number): PosternError =>
   new PosternError('not_found', `There is no project ${id}.`)
 
@@ -64,16 +64,16 @@ export const findProject = async (tx: ReadTx, id: number): Promise<ProjectRow> =
   existing(await find(tx, id), id)
 export const lockProject = async (tx: Tx, id: number): Promise<ProjectRow> => existing(await lock(tx, id), id)
 
-/** Where nothing of it has to be known, and in the mail plane, which has not all of it. */
+/** Only checks existence, so it also works with the mail plane's role, which cannot read all columns. */
 export async function requireProject(tx: ReadTx, id: number): Promise<void> {
   if (!(await exists(tx, id))) throw missingProject(id)
 }
 
-/** For a preview: what a change of the project affects. */
+/** For previews: the project's resources. */
 export const projectCounts = countOwned
 export const countQueuedMail = countMail
 
-/** Whatever was read before a lock was waited for. */
+/** Reads the plan again after waiting for a lock. */
 export const planInForce = async (tx: ReadTx, id: number): Promise<PlanRow> =>
   (await findProject(tx, id)).plan
 
@@ -87,13 +87,13 @@ export async function createProject(
   return { row, members: await makeOwner(tx, row.id, user_id) }
 }
 
-/** A score at the end of the scale may hide how far beyond it the correction reaches. */
+/** Compares offsets, because the displayed score is clamped to 0–100 and the offset can exceed that range. */
 const movesScore = (
   { computed_score, score_offset }: ProjectRow,
   { reputation_score }: Partial<ProjectConfig>,
 ) => reputation_score !== undefined && reputation_score - computed_score !== score_offset
 
-/** The row as it was, and nobody moved, when nothing differs. */
+/** Returns `before` without changing members if nothing changes. */
 export async function editProject(
   tx: Tx,
   before: ProjectRow,

@@ -7,7 +7,7 @@ import { searchToEnd } from '../../../testing/harness/search.ts'
 import { type ProjectSearch, projectBounds, searchProjects } from './search.ts'
 import type { ProjectSort } from './wire.ts'
 
-/** Whatever is asked for, a search finds what going through all projects one by one finds, in the same order. */
+/** Compares searches with a scan of all projects, including the order. */
 const chance = new Chance(seed)
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
@@ -25,7 +25,7 @@ const words = ['Acme', 'acme', 'Zürich', 'Öl', 'a', 'B', '100%', 'snake_case',
 await makeProjects(200)
 const projects = await readProjects()
 
-/** By SQL, with names, scores and counts that many share. The database is told by tables alone, not by the listing. */
+/** Inserted into the tables with SQL. Many projects share names, scores and counts. Triggers fill the listing. */
 async function makeProjects(count: number): Promise<void> {
   await database.query(`insert into control.users (email, name) values ('owner@example.com', 'Olive')`)
   await database.query(
@@ -104,7 +104,7 @@ const randomSearch = (): Omit<ProjectSearch, 'after'> => ({
 
 const none = { firstScan: 1, nextScan: 1, fewInIndex: 0, fewInTable: 0, scanMs: 0, searchMs: 25 }
 const some = { firstScan: 10, nextScan: 10, fewInIndex: 30, fewInTable: 30, scanMs: 0, searchMs: 25 }
-// Time is not what it is about.
+// No time limit.
 const candidatesAlone = {
   firstScan: 1,
   nextScan: 1,
@@ -127,26 +127,26 @@ async function assertFound(search: Omit<ProjectSearch, 'after'>, bounds: typeof 
   return found
 }
 
-describe('a search for projects', () => {
-  test('finds what there is, in its order, whatever is asked for and however little a page may look at', async (t) => {
+describe('project search', () => {
+  test('returns all matches in order, for any filters and scan bounds', async (t) => {
     t.diagnostic(`seed ${chance.seed}`)
     let shortPages = 0
     for (let n = 0; n < 80; n++) {
       const found = await assertFound(randomSearch(), chance.pick([projectBounds, some, candidatesAlone]))
       shortPages += found.shortPages
     }
-    assert.ok(shortPages > 5, `${shortPages} pages were short`)
+    assert.ok(shortPages > 5, `only ${shortPages} pages were short`)
   })
 
-  test('gets to the end one row at a time', async () => {
+  test('reaches the end with pages of one row', async () => {
     for (const sort of ['name', '-reputation_score'] as const) {
       await assertFound({ q: 'quixotic', minScore: 80, sort, limit: 50 }, none)
     }
   })
 
-  test('gives everything that a rare filter leaves on one page, wherever it lies', async () => {
+  test('returns all matches of a rare filter on one page, regardless of their position', async () => {
     for (const filter of [{ overLimit: true }, { maxScore: 30 }, { q: 'quixotic' }]) {
-      // Sorted by score, a stretch of scores lies together anyway.
+      // Sorted by score, a range of scores is contiguous anyway.
       for (const sort of sorts.filter((name) => !('maxScore' in filter && name.endsWith('score')))) {
         const { pages, ids } = await assertFound({ ...filter, sort, limit: 600 }, candidatesAlone)
         assert.ok(pages === 1 && ids.length > 0, `${JSON.stringify(filter)}, ${sort}: ${pages} pages`)
@@ -168,7 +168,7 @@ describe('the listing', () => {
              (select count(*)::int from control.domains where project_id = projects.id) as domain_count
         from control.projects join control.project_stats on project_id = id order by 1`)
 
-  test('follows every change of what it copies, in the same transaction', async () => {
+  test('is updated in the transaction of every change to the copied columns', async () => {
     const changes = [
       `update control.projects set name = upper(name) || 'É', is_locked = not is_locked where id % 3 = 0`,
       'update control.projects set admin_plan_id = 2 where id % 5 = 0',
@@ -188,7 +188,7 @@ describe('the listing', () => {
     assert.deepEqual(await listed(), await recounted())
   })
 
-  test('is not written by what it does not copy, and by no plane itself', async () => {
+  test('is not updated by changes to other columns, and no plane can write it', async () => {
     const versions = () =>
       database.query('select project_id, xmin::text from control.project_listing order by 1')
     const before = await versions()
@@ -210,7 +210,7 @@ describe('the listing', () => {
     }
   })
 
-  test('counts exactly when many come and go at once', async () => {
+  test('counts correctly under concurrent inserts and deletes', async () => {
     const add = (n: number) =>
       database.query(`insert into control.members (project_id, email, role) values (1, $1, 'viewer')`, [
         `rush${n}`,

@@ -20,7 +20,7 @@ import type { ProjectRow } from './projects.sql.ts'
 
 export type { ProjectSearch }
 
-// Rows scanned. In an index that covers a list's filters, 10,000 take about 4 ms on two shared cores; rows found by a
+// Rows scanned. In an index that covers a list's filters, 10,000 rows take about 4 ms on two shared cores. Rows found by
 // part of the name are fetched from the table, which takes ten times as long.
 export const projectBounds = {
   firstScan: 2_000,
@@ -32,9 +32,8 @@ export const projectBounds = {
 }
 
 /**
- * A first scan fills most pages. If it does not, matches are rare, at least here, so each filter that has an index is
- * tried in turn for whether it leaves few candidates. If none does, the list scans further, and may return a page that is
- * not full.
+ * The first scan fills most pages. If it does not, matches are rare in this range, so each indexed filter is tried for a
+ * small set of candidates. If no filter has a small set, the list scans further and can return a page that is not full.
  */
 export async function searchProjects(
   tx: ReadTx,
@@ -70,7 +69,7 @@ function selectiveFilters(
     const few = candidatesByName(part, fewInTable)
     return () => withScanTimeout(tx, searchMs, () => scanCandidates(tx, search, few, fewInTable))
   }
-  // Sorted by score, the scan already runs over the range of scores.
+  // With this sort order the scan already covers the range of scores.
   const hasScores = (minScore !== undefined || maxScore !== undefined) && !sort.endsWith('reputation_score')
   return [
     ...(overLimit === true ? [byLimit] : []),

@@ -3,8 +3,8 @@ import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 import { Plan } from '../plans/wire.ts'
 
 /**
- * A customer's unit: it owns domains, endpoints, routes, members and API keys, has one owner (`user_id`), and is
- * on a plan. In force is the administrator's plan and subscription status where one is set, else billing's.
+ * A project owns domains, endpoints, routes, members and API keys, has one owner (`user_id`), and is on a plan. The plan
+ * and the subscription status that an administrator sets override those from billing.
  */
 export const subscriptionStatuses = ['trialing', 'active', 'past_due', 'canceled', 'paused'] as const
 const SubscriptionStatus = oneOf(subscriptionStatuses)
@@ -23,11 +23,11 @@ export const Project = Type.Object(
     created_at: Timestamp,
     updated_at: Timestamp,
     is_locked: Type.Boolean({ description: 'A locked project sends nothing; its mail is held.' }),
-    allow_service_mta: Type.Boolean({ description: "Whether its domains may use the operator's own MTAs." }),
+    allow_service_mta: Type.Boolean({
+      description: "Whether the project's domains may use the operator's own MTAs.",
+    }),
     plan_id: Type.Integer({ description: 'The plan that is billed.' }),
-    admin_plan_id: nullable(
-      Type.Integer({ description: 'Set by an administrator; applies instead of `plan_id`.' }),
-    ),
+    admin_plan_id: nullable(Type.Integer({ description: 'Set by an administrator; overrides `plan_id`.' })),
     billing_subscription_id: nullable(Type.String()),
     billing_subscription_status: nullable(SubscriptionStatus),
     billing_product_id: nullable(Type.String()),
@@ -37,12 +37,12 @@ export const Project = Type.Object(
   { title: 'Project', additionalProperties: false },
 )
 
-/** How lists can be sorted; `-` turns an order round. */
+/** Sort orders of lists. A leading `-` reverses the order. */
 export type ProjectSort = `${'-' | ''}${'id' | 'name' | 'reputation_score'}`
 
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number]
 
-/** What an administrator's edit can change. */
+/** The fields that an administrator can edit. */
 export const ProjectFields = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
   user_id: Type.Integer({
@@ -55,7 +55,9 @@ export const ProjectFields = {
     description: 'From 0 to 100; stored as a permanent offset to the computed score.',
   },
   is_locked: Type.Boolean({ description: 'A locked project sends nothing; its mail is held.' }),
-  allow_service_mta: Type.Boolean({ description: "Whether its domains may use the operator's own MTAs." }),
+  allow_service_mta: Type.Boolean({
+    description: "Whether the project's domains may use the operator's own MTAs.",
+  }),
   plan_id: Type.Integer({
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
@@ -65,16 +67,16 @@ export const ProjectFields = {
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Applies instead of the billed plan; null removes the override.',
+      description: 'Overrides the billed plan; null removes the override.',
     }),
   ),
   admin_subscription_status: nullable({
     ...SubscriptionStatus,
-    description: "Applies instead of billing's status; null removes the override.",
+    description: 'Overrides the subscription status set by billing; null removes the override.',
   }),
 }
 
-/** What billing alone sets, as a whole. */
+/** The fields that only billing sets, always together. */
 export const BillingFields = {
   billing_subscription_id: nullable(Type.String({ minLength: 1, maxLength: 255 })),
   billing_subscription_status: nullable(SubscriptionStatus),

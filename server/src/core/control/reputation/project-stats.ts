@@ -3,7 +3,7 @@ import { idsOf, type OutboxHandler, type OutboxRow } from '../../outbox/handler.
 import { selectDue, selectKnown, totalsOf, writeStats } from './reputation.sql.ts'
 import { recountOf, scoreOf } from './score.ts'
 
-/** What the mail plane has counted of projects, told to control: their lifetime figures, and the score that follows. */
+/** Relays projects' mail statistics to control: lifetime totals and the resulting score. */
 export const relayProjectStats: OutboxHandler = async (mailTx, rows) => {
   const ids = [...new Set(rows.map(({ project_id }) => project_id))]
   const totals = await totalsOf(mailTx, ids)
@@ -14,13 +14,13 @@ export const relayProjectStats: OutboxHandler = async (mailTx, rows) => {
     )
     const known = new Set(await selectKnown(tx, ids))
     const isDone = ({ project_id }: OutboxRow) =>
-      // A project that is no more needs to be told nothing.
+      // A deleted project needs no update.
       written.includes(project_id) || !known.has(project_id)
     return { relayed: written.length, done: idsOf(rows.filter(isDone)) }
   }
 }
 
-/** Projects of these shards whose score moves with time, although nothing new was counted. */
+/** Projects in these shards whose score changes over time even without new mail. */
 export async function dueProjectStats(
   tx: ReadTx,
   atMost: number,

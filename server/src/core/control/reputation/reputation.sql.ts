@@ -2,19 +2,19 @@ import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { WeekOfMail } from './score.ts'
 
-/** What the mail plane has counted of a project, as of one moment. */
+/** A project's counters on the mail side, all read at the same time. */
 export interface Totals {
   project_id: number
-  /** Of all time. */
+  /** Lifetime totals. */
   bounced: number
   failed: number
   complained: number
   week: WeekOfMail
-  /** As text: a moment has microseconds, and a Date has none. */
+  /** As text, because a Date does not have microsecond precision. */
   read_at: string
 }
 
-/** Today and the six days before, by UTC. A project of which nothing was counted has zeros. */
+/** `week` is today and the previous six days, in UTC. A project without counters has zeros. */
 export async function totalsOf(tx: ReadTx, projectIds: readonly number[]): Promise<Totals[]> {
   const { rows } = await sql<Totals>`
     select id as project_id, bounced, failed, complained, week, clock_timestamp()::text as read_at
@@ -33,7 +33,7 @@ export async function totalsOf(tx: ReadTx, projectIds: readonly number[]): Promi
   return rows
 }
 
-/** A cell knows nothing of the mail of others: figures of theirs, read there, would be zeros. */
+/** Restricted to the shards of this cell: counters of other cells' projects would be read as zero here. */
 export async function selectDue(
   tx: ReadTx,
   atMost: number,
@@ -46,37 +46,37 @@ export async function selectDue(
   return rows.map(({ project_id }) => project_id)
 }
 
-export interface Judged extends Totals {
+export interface ScoredTotals extends Totals {
   score: number
   recount: 'soon' | 'tomorrow' | 'never'
 }
 
 /**
- * Which of them are now as told. Not among them: whose project an administrator is editing, who is not waited for, and
- * of whom something later was read.
+ * Returns the ids of the updated projects. Skips projects that an administrator is editing, instead of waiting, and
+ * projects with newer totals.
  *
- * The project is locked before its figures, as whoever edits it does: both also write its row of the listing.
+ * Locks the project before its statistics, in the same order as an edit, because both also write the project's listing row.
  */
-export async function writeStats(tx: Tx, judged: readonly Judged[]): Promise<number[]> {
-  const all = <Key extends keyof Judged>(key: Key) => judged.map((one) => one[key])
+export async function writeStats(tx: Tx, totals: readonly ScoredTotals[]): Promise<number[]> {
+  const all = <Key extends keyof ScoredTotals>(key: Key) => totals.map((one) => one[key])
   const { rows } = await sql<{ project_id: number }>`
     with free as materialized (
       select id from control.projects where id = any(${all('project_id')}::bigint[])
       for no key update skip locked
     )
     update control.project_stats as stats set
-      bounced = told.bounced, failed = told.failed, complained = told.complained, computed_score = told.score,
-      counted_at = told.read_at, updated_at = postern.now(),
-      recount_at = case told.recount
+      bounced = latest.bounced, failed = latest.failed, complained = latest.complained, computed_score = latest.score,
+      counted_at = latest.read_at, updated_at = postern.now(),
+      recount_at = case latest.recount
         when 'soon' then postern.now() + interval '1 minute'
         when 'tomorrow' then date_trunc('day', postern.now(), 'UTC') + interval '1 day'
       end
     from unnest(${all('project_id')}::bigint[], ${all('bounced')}::bigint[], ${all('failed')}::bigint[],
                 ${all('complained')}::bigint[], ${all('score')}::smallint[], ${all('read_at')}::timestamptz[],
                 ${all('recount')}::text[])
-      as told (project_id, bounced, failed, complained, score, read_at, recount)
-    join free on free.id = told.project_id
-    where stats.project_id = told.project_id and stats.counted_at < told.read_at
+      as latest (project_id, bounced, failed, complained, score, read_at, recount)
+    join free on free.id = latest.project_id
+    where stats.project_id = latest.project_id and stats.counted_at < latest.read_at
     returning stats.project_id`.execute(tx)
   return rows.map(({ project_id }) => project_id)
 }

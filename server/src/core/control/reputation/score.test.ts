@@ -9,27 +9,27 @@ const week = (changes: Partial<WeekOfMail>): WeekOfMail => ({
 
 const examples: [about: string, week: Partial<WeekOfMail>, score: number][] = [
   ['no mail at all', {}, 100],
-  ['49 mails, all of which bounced, are too few', { sent: 49, bounced: 49 }, 100],
-  ['50 mails, all of which bounced', { sent: 50, bounced: 50 }, 0],
-  ['one bounce in 50 is 2 %, which is free', { sent: 50, bounced: 1 }, 100],
-  ['two in 50 are 4 %', { sent: 50, bounced: 2 }, 75],
+  ['49 messages, all bounced (below the minimum)', { sent: 49, bounced: 49 }, 100],
+  ['50 messages, all bounced', { sent: 50, bounced: 50 }, 0],
+  ['one bounce in 50 (2 %, within the tolerance)', { sent: 50, bounced: 1 }, 100],
+  ['two bounces in 50 (4 %)', { sent: 50, bounced: 2 }, 75],
   ['bounces at 2 %', { sent: 10_000, bounced: 200 }, 100],
   ['bounces at 3 %', { sent: 10_000, bounced: 300 }, 88],
   ['bounces at 6 %', { sent: 10_000, bounced: 600 }, 50],
   ['bounces at 10 %', { sent: 10_000, bounced: 1000 }, 0],
   ['bounces at 40 %', { sent: 10_000, bounced: 4000 }, 0],
-  ['all refused at the door, none sent', { bounced: 100 }, 0],
+  ['100 messages rejected before they were sent', { bounced: 100 }, 0],
   ['complaints at 0.1 %', { sent: 10_000, complained: 10 }, 100],
   ['complaints at 0.2 %', { sent: 10_000, complained: 20 }, 75],
   ['complaints at 0.3 %', { sent: 10_000, complained: 30 }, 50],
   ['complaints at 0.5 %', { sent: 10_000, complained: 50 }, 0],
-  ['one complaint about 50 mails counts as if they were 500', { sent: 50, complained: 1 }, 75],
-  ['five complaints about 50 mails', { sent: 50, complained: 5 }, 0],
+  ['one complaint about 50 messages (measured against 500)', { sent: 50, complained: 1 }, 75],
+  ['five complaints about 50 messages', { sent: 50, complained: 5 }, 0],
   ['failures at 10 %', { sent: 1000, failed: 100 }, 100],
   ['failures at 30 %', { sent: 1000, failed: 300 }, 75],
-  ['failures cost half at most', { sent: 1000, failed: 1000 }, 50],
+  ['failures at 100 % (capped at 50 points)', { sent: 1000, failed: 1000 }, 50],
   ['bounces at 4 % and complaints at 0.2 %', { sent: 10_000, bounced: 400, complained: 20 }, 50],
-  ['everything at its worst', { sent: 1000, bounced: 500, failed: 500, complained: 100 }, 0],
+  ['the worst rates of all three', { sent: 1000, bounced: 500, failed: 500, complained: 100 }, 0],
 ]
 
 describe('the score', () => {
@@ -37,7 +37,7 @@ describe('the score', () => {
     test(`of ${about} is ${score}`, () => assert.equal(scoreOf(week(figures)), score))
   }
 
-  test('is a whole number from 0 to 100, and never better for one more bounce, failure or complaint', () => {
+  test('is an integer from 0 to 100 that is never raised by a further bounce, failure or complaint', () => {
     for (let sent = 0; sent <= 2000; sent += 37) {
       for (const kind of ['bounced', 'failed', 'complained'] as const) {
         let last = 100
@@ -50,10 +50,14 @@ describe('the score', () => {
     }
   })
 
-  test('is looked at again where it could change by itself', () => {
+  test('is recomputed later if it can change over time', () => {
     assert.equal(recountOf(week({ sent: 1000, delivered: 990 })), 'never')
     assert.equal(recountOf(week({ sent: 1000, bounced: 1 })), 'tomorrow')
     assert.equal(recountOf(week({ sent: 1000, bounced: 100 })), 'soon')
-    assert.equal(recountOf(week({ sent: 20, bounced: 10 })), 'soon', 'with 30 mails more it is judged')
+    assert.equal(
+      recountOf(week({ sent: 20, bounced: 10 })),
+      'soon',
+      '30 more messages reach the minimum volume',
+    )
   })
 })

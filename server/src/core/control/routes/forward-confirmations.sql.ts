@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** A mail that asks for consent, taken by one worker. */
+/** A pending confirmation message, claimed by one worker. */
 export interface Claimed {
   id: number
   project_id: number
@@ -9,43 +9,43 @@ export interface Claimed {
   round: number
   /** Verified domains of the routes that forward to the address. */
   domain_names: string[]
-  /** Its row in the count of the day. */
+  /** The message's row in the daily count. */
   mail_id: number
 }
 
 export interface ConfirmationLimits {
-  /** Mails in a UTC day. */
+  /** The maximum number of messages per UTC day. */
   perProject: number
   perAddress: number
 }
 
 const today = sql`date_trunc('day', postern.now(), 'UTC')`
 const leaseSeconds = 120
-/** Less than a minute: those that wait for something else are looked at once in a round (worker.ts). */
+/** Less than the minute between two runs (worker.ts), so postponed rows are checked once per run. */
 const postponedSeconds = 50
-/** A project whose mail the MTA does not take now. */
+/** The delay for a project whose messages the MTA temporarily rejects. */
 const failedSeconds = 600
 
-/** What is found at one look. A project with many routes that cannot be mailed about does not delay those of others. */
-const lookedAtOnce = 500
+/** Rows scanned per claim. A project with many routes that cannot be confirmed yet does not delay other projects. */
+const scannedAtOnce = 500
 
 /**
- * Takes the oldest that may be mailed now, and counts it. One worker at a time does so: two would both find room for the last
- * mail of a day. Nothing is mailed for a domain that is not verified, nor for a locked project; these are postponed.
- * `hasMore`: only the oldest were looked at.
+ * Claims the oldest confirmation that can be mailed now, and counts it. The lock allows one worker at a time, because two
+ * could otherwise both use the last message of the daily limit. Confirmations for unverified domains and locked projects are
+ * postponed. `hasMore`: the scan reached its bound.
  */
 export async function claimNext(
   tx: Tx,
   { perProject, perAddress }: ConfirmationLimits,
 ): Promise<{ claimed: Claimed | undefined; hasMore: boolean }> {
   await sql`select pg_advisory_xact_lock(hashtextextended('postern forward confirmations', 0))`.execute(tx)
-  const { rows } = await sql<Claimed & { looked: number; id: number | null }>`
+  const { rows } = await sql<Claimed & { scanned: number; id: number | null }>`
     with oldest as materialized (
       select id, project_id, address, requested_at
         from control.forward_confirmations
        where sent_at is null and (leased_until is null or leased_until <= postern.now())
-       order by requested_at, id limit ${lookedAtOnce} for update skip locked
-    ), judged as materialized (
+       order by requested_at, id limit ${scannedAtOnce} for update skip locked
+    ), checked as materialized (
       select oldest.id, oldest.requested_at, names.domain_names,
              names.domain_names is not null
                and exists (select from control.projects as projects
@@ -62,11 +62,11 @@ export async function claimNext(
            join control.domains as domains on domains.id = routes.domain_id and domains.status = 'verified'
           where routes.project_id = oldest.project_id and lower(routes.forward_to) = oldest.address) as names
     ), due as (
-      select id, domain_names from judged where is_due order by requested_at, id limit 1
+      select id, domain_names from checked where is_due order by requested_at, id limit 1
     ), postponed as (
       update control.forward_confirmations as confirmations
          set leased_until = postern.now() + ${postponedSeconds} * interval '1 second'
-        from judged where confirmations.id = judged.id and not judged.is_due
+        from checked where confirmations.id = checked.id and not checked.is_due
     ), taken as (
       update control.forward_confirmations as confirmations
          set leased_until = postern.now() + ${leaseSeconds} * interval '1 second'
@@ -76,17 +76,17 @@ export async function claimNext(
       insert into control.forward_confirmation_mails (project_id, address_digest)
       select project_id, sha256(convert_to(address, 'UTF8')) from taken returning id
     )
-    select taken.*, counted.id as mail_id, looked.looked
-      from (select count(*)::int as looked from oldest) as looked
+    select taken.*, counted.id as mail_id, scanned.scanned
+      from (select count(*)::int as scanned from oldest) as scanned
       left join (taken cross join counted) on true`.execute(tx)
   const [row] = rows
   return {
     claimed: row?.id == null ? undefined : row,
-    hasMore: row !== undefined && row.looked === lookedAtOnce,
+    hasMore: row !== undefined && row.scanned === scannedAtOnce,
   }
 }
 
-/** Before the mail goes out: who reads it at once must not be told that there is no such link. */
+/** Stored before the message is sent, so the link is valid as soon as it arrives. */
 export async function storeToken(
   tx: Tx,
   { id, round }: Claimed,
@@ -99,7 +99,7 @@ export async function storeToken(
      where id = ${id} and round = ${round}`.execute(tx)
 }
 
-/** Not if another mail was asked for meanwhile. */
+/** Does nothing if another message was requested in the meantime. */
 export async function markSent(tx: Tx, { id, round }: Claimed): Promise<void> {
   await sql`
     update control.forward_confirmations
@@ -108,8 +108,8 @@ export async function markSent(tx: Tx, { id, round }: Claimed): Promise<void> {
 }
 
 /**
- * No mail went out: it counts for nothing, and is tried again later. So are the others of its project: whoever adds addresses
- * that no MTA takes delays only their own.
+ * No message was sent, so the attempt is not counted and is retried later. All confirmations of its project are delayed, so
+ * a customer who adds addresses that no MTA accepts delays only their own.
  */
 export async function putOff(tx: Tx, { mail_id, project_id }: Claimed): Promise<void> {
   await sql`delete from control.forward_confirmation_mails where id = ${mail_id}`.execute(tx)
@@ -121,7 +121,7 @@ export async function putOff(tx: Tx, { mail_id, project_id }: Claimed): Promise<
      where confirmations.id = waiting.id`.execute(tx)
 }
 
-/** How many mails were asked for with this one. */
+/** Returns the number of messages requested so far, including this one. */
 export async function requestAgain(tx: Tx, projectId: number, address: string): Promise<number | null> {
   const { rows } = await sql<{ round: number | null }>`
     select control.request_forward_confirmation(${projectId}, ${address}) as round`.execute(tx)
@@ -143,7 +143,7 @@ export async function confirm(tx: Tx, hash: Buffer): Promise<boolean> {
   return rows[0]?.is_confirmed ?? false
 }
 
-/** The counts of days that are over. */
+/** Deletes the counts from past days. */
 export async function deleteOldMails(tx: Tx, atMost: number): Promise<number> {
   const { rows } = await sql`
     delete from control.forward_confirmation_mails

@@ -25,7 +25,7 @@ const reason = 'Asked for by the customer'
 
 let targets = 0
 const newTarget = () => `target${++targets}@example.net`
-/** As in a later round: what was postponed or put off is looked at again. */
+/** Simulates a later run: postponed confirmations are checked again. */
 async function send(): Promise<void> {
   await database.query('update control.forward_confirmations set leased_until = null where sent_at is null')
   await sendConfirmations(deps, 100, AbortSignal.timeout(60_000))
@@ -35,7 +35,7 @@ const linkIn = ({ text }: { text: string }): string => {
   const url = /http:\S+\/v1\/forwards\/fwd_[\w-]{43}/.exec(text.replaceAll('=\r\n', ''))?.[0]
   return `${api.url}${new URL(url ?? assert.fail(`no link in: ${text}`)).pathname}`
 }
-const linkTo = (address: string) => linkIn(mailsTo(address).at(-1) ?? assert.fail(`no mail to ${address}`))
+const linkTo = (address: string) => linkIn(mailsTo(address).at(-1) ?? assert.fail(`no message to ${address}`))
 const press = (link: string) =>
   fetch(link, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' } })
 
@@ -46,8 +46,8 @@ const confirmedAt = async (shop: Receiver, id: number): Promise<string | null> =
   (await admin.get(`${shop.path}/routing/${id}`)).body.forward_confirmed_at
 const replyAt = async (address: string) => (await rcptReplies(await open(), [address]))[0]?.slice(0, 9)
 
-describe('a route that forwards', () => {
-  test('takes no mail before its target has pressed the button of the page that it was mailed', async () => {
+describe('a forwarding route', () => {
+  test('forwards nothing until its target opens the mailed link and presses the button on the page', async () => {
     const shop = await makeReceiver()
     const target = newTarget()
     const route = await forwardTo(shop, 'sales', target)
@@ -70,7 +70,7 @@ describe('a route that forwards', () => {
       assert.ok(html.includes('<form method="post">') && html.includes(shop.domain.name), html)
     }
     assert.equal((await fetch(link, { method: 'HEAD' })).status, 200)
-    assert.equal(await confirmedAt(shop, route.id), null, 'whoever opens a link has not confirmed')
+    assert.equal(await confirmedAt(shop, route.id), null, 'opening the link does not confirm')
     assert.equal(await replyAt(shop.at('sales')), '450 4.3.0')
 
     assert.equal((await press(link)).status, 200)
@@ -80,7 +80,7 @@ describe('a route that forwards', () => {
     assert.ok(!api.logLines.join('').includes(link.slice(link.lastIndexOf('/') + 1)))
   })
 
-  test('is confirmed for all routes of the project to the address, and for no other project', async () => {
+  test("is confirmed for all of the project's routes to the address, and for no other project", async () => {
     const [shop, other] = [await makeReceiver(), await makeReceiver()]
     const target = newTarget()
     const first = await forwardTo(shop, 'sales', target)
@@ -94,12 +94,12 @@ describe('a route that forwards', () => {
     assert.ok((await confirmedAt(shop, first.id)) && (await confirmedAt(shop, second.id)))
     assert.equal(await confirmedAt(other, theirs.id), null)
     const third = await forwardTo(shop, 'third', target)
-    assert.ok(third.forward_confirmed_at, 'one that is created later')
+    assert.ok(third.forward_confirmed_at, 'a route created later')
     await send()
     assert.equal(mailsTo(target).length, 2)
   })
 
-  test('has to be confirmed again when its target is changed, and when the last route to it is gone', async () => {
+  test('must be confirmed again after its target changes and after the last route to it was deleted', async () => {
     const shop = await makeReceiver()
     const [target, next] = [newTarget(), newTarget()]
     const route = await forwardTo(shop, 'sales', target)
@@ -111,17 +111,17 @@ describe('a route that forwards', () => {
     assert.ok(forward_confirmed_at)
     const edit = async (changes: object) =>
       (await admin.patch(`${shop.path}/routing/${id}`, { ...config, ...changes, reason })).body
-    assert.ok((await edit({ is_active: false })).forward_confirmed_at, 'another field changes nothing')
+    assert.ok((await edit({ is_active: false })).forward_confirmed_at, 'other fields do not matter')
     assert.equal((await edit({ forward_to: next })).forward_confirmed_at, null)
     await send()
     const old = linkTo(next)
-    assert.equal((await edit({})).forward_confirmed_at, null, 'no route forwarded there any more')
-    assert.equal((await press(old)).status, 404, 'the link is for a route that is gone')
+    assert.equal((await edit({})).forward_confirmed_at, null, 'the last route to the target was deleted')
+    assert.equal((await press(old)).status, 404, 'the link of a deleted route')
     assert.equal(await confirmedAt(shop, route.id), null)
     assert.equal((await edit({ action: 'drop', forward_to: null })).forward_confirmed_at, null)
   })
 
-  test('of a domain that is not verified, or of a locked project, makes Postern mail nobody', async () => {
+  test('causes no message while its domain is not verified or its project is locked', async () => {
     const pending = await makeReceiver({ status: 'pending' })
     const locked = await makeReceiver()
     const [first, second] = [newTarget(), newTarget()]
@@ -136,8 +136,8 @@ describe('a route that forwards', () => {
   })
 })
 
-describe('the mail that asks for consent', () => {
-  test('has fixed words, one link, and names of domains that are no links', async () => {
+describe('the confirmation message', () => {
+  test('has a fixed text, one link, and domain names that are not links', async () => {
     const shop = await makeReceiver({ name: 'visit-phish.example.org' })
     const target = newTarget()
     await forwardTo(shop, 'sales', target)
@@ -155,11 +155,11 @@ describe('the mail that asks for consent', () => {
     const token = linkTo(target).slice(-47)
     assert.ok(
       stored.every(({ whole }) => !whole.includes(token)),
-      'only a hash is kept',
+      'only a hash is stored',
     )
   })
 
-  test('leads to a page that names verified domains only', async () => {
+  test('links to a page that names only verified domains', async () => {
     const shop = await makeReceiver()
     const target = newTarget()
     await forwardTo(shop, 'sales', target)
@@ -170,7 +170,7 @@ describe('the mail that asks for consent', () => {
     assert.ok(!(await page()).includes(shop.domain.name))
   })
 
-  test('is sent again on request, with a new link that ends the one before', async () => {
+  test('is sent again on request, with a new link that invalidates the previous one', async () => {
     const shop = await makeReceiver()
     const target = newTarget()
     const { id } = await forwardTo(shop, 'sales', target)
@@ -190,7 +190,7 @@ describe('the mail that asks for consent', () => {
     assert.equal(mailsTo(target).length, 2)
   })
 
-  test('is limited for each address and each project and day, whatever is deleted and created again', async () => {
+  test('is limited per day per address and per project, even if routes are deleted and created again', async () => {
     const [shop, other] = [await makeReceiver(), await makeReceiver()]
     const target = newTarget()
     for (let times = 0; times < 4; times++) {
@@ -200,15 +200,15 @@ describe('the mail that asks for consent', () => {
     }
     await forwardTo(other, 'sales', target)
     await send()
-    assert.equal(mailsTo(target).length, 2, 'two for one address')
+    assert.equal(mailsTo(target).length, 2, 'two to one address')
 
     const many = Array.from({ length: 6 }, newTarget)
     for (const [no, address] of many.entries()) await forwardTo(shop, `s${no}`, address)
     await send()
-    assert.equal(many.flatMap(mailsTo).length, 2, 'four of one project')
+    assert.equal(many.flatMap(mailsTo).length, 2, 'four from one project')
     await database.query(`update control.forward_confirmation_mails set sent_at = sent_at - interval '1 day'`)
     await send()
-    assert.equal(many.flatMap(mailsTo).length, 6, 'the others on the next day')
+    assert.equal(many.flatMap(mailsTo).length, 6, 'the remaining ones on the next day')
     await database.query(
       `update control.forward_confirmation_mails set sent_at = sent_at - interval '2 days'`,
     )
@@ -228,7 +228,7 @@ describe('the mail that asks for consent', () => {
     assert.equal(await confirmedAt(shop, id), null)
   })
 
-  test('that the MTA does not take now is tried again, and counts once', async () => {
+  test('is retried after a temporary rejection, and counted once', async () => {
     const shop = await makeReceiver()
     const target = newTarget()
     await forwardTo(shop, 'sales', target)
@@ -244,7 +244,7 @@ describe('the mail that asks for consent', () => {
     assert.equal(mailsTo(target).length, 1)
   })
 
-  test('is not delayed by those of projects that can have none, or whose mail is not taken now', async () => {
+  test('is not delayed by projects that cannot be mailed or whose messages are temporarily rejected', async () => {
     const [pending, failing, quiet] = [
       await makeReceiver({ status: 'pending' }),
       await makeReceiver(),
@@ -268,11 +268,11 @@ describe('the mail that asks for consent', () => {
       `select count(*) filter (where leased_until is null)::int as free
          from control.forward_confirmations where sent_at is null`,
     )
-    assert.equal(waiting?.free, 0, 'each was looked at once')
+    assert.equal(waiting?.free, 0, 'each was checked once')
   })
 })
 
-test('a link that was made up is not valid, whatever it looks like', async () => {
+test('an invented link is invalid in any form', async () => {
   for (const token of ['x', `fwd_${'A'.repeat(43)}`, `fwd_${'%00'.repeat(3)}`]) {
     const link = `${api.url}/v1/forwards/${token}`
     assert.deepEqual([(await fetch(link)).status, (await press(link)).status], [404, 404], token)

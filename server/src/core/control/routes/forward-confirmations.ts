@@ -19,16 +19,16 @@ import {
 import type { RouteRow } from './routes.sql.ts'
 
 /**
- * Consent to forwards (docs/decisions/0021-tombstones-and-consent.md). A route forwards nothing before the address that it
- * forwards to has confirmed. The address is mailed a link, which opens a page with a button; the link alone changes nothing,
- * because programs that scan mail open links. States are in server/migrations/000002_control.sql.
+ * Consent to forwarding (docs/decisions/0021-tombstones-and-consent.md). A route forwards nothing until its target address
+ * has confirmed. Postern emails the address a link to a page with a button. Opening the link changes nothing, because
+ * mail scanners open links. The states are in server/migrations/000002_control.sql.
  *
- * A token is good once, for seven days; only its SHA-256 is kept. It is computed from the row and its round, so that a mail
- * that is sent again after a crash has the same one.
+ * A token can be used once, within seven days. Only its SHA-256 is stored. The token is derived from the row and its round,
+ * so a message that is sent again after a crash has the same token.
  */
 export interface ConfirmationDeps {
   db: Db
-  /** Undefined: nothing can be mailed, so no forward becomes active. */
+  /** Undefined if this installation sends no system mail. No forward then becomes active. */
   systemMail: SystemMail | undefined
   forwardConfirmationKey: Buffer
   forwardConfirmationLimits: ConfirmationLimits
@@ -39,7 +39,7 @@ export interface ConfirmationDeps {
 const keyBytes = 32
 const lifetimeDays = 7
 
-/** From the first, and so the newest, of the secrets that protect sessions. */
+/** Derived from the first session secret, which is the newest. */
 export const forwardConfirmationKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern forward confirmations', keyBytes))
 
@@ -50,7 +50,10 @@ const tokenOf = (key: Buffer, { id, round }: Claimed): string =>
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** After a route was created or edited: the mail that its target has to confirm by is sent at once, not within a minute. */
+/**
+ * Called after a route was created or edited, so that the confirmation message is sent immediately instead of within a
+ * minute.
+ */
 export async function wakeConfirmations(tx: Tx, jobs: JobSender, row: RouteRow): Promise<void> {
   if (row.forward_to !== null && row.forward_confirmed_at === null) {
     await jobs.send(tx, 'forwards.confirm', {})
@@ -58,8 +61,8 @@ export async function wakeConfirmations(tx: Tx, jobs: JobSender, row: RouteRow):
 }
 
 /**
- * Another mail, with a new link, as soon as the limits of the day allow it. The number of that mail; null: none is sent,
- * because the target has confirmed, or the route forwards nothing.
+ * Requests another message with a new link, sent as soon as the daily limits allow. Returns the number of that message, or
+ * null if none is sent because the target has confirmed or the route does not forward.
  */
 export async function requestConfirmation(tx: Tx, jobs: JobSender, row: RouteRow): Promise<number | null> {
   if (row.forward_to === null || row.forward_confirmed_at !== null) return null
@@ -68,12 +71,12 @@ export async function requestConfirmation(tx: Tx, jobs: JobSender, row: RouteRow
   return round
 }
 
-/** The MTAs take nothing, it seems. */
+/** After this many failures, the MTAs are assumed to be unavailable. */
 const failuresAtMost = 20
 
 /**
- * Those that wait and may be mailed now, oldest first. A project whose mail is not taken now is put off, and others go on;
- * rejects at the end if there was one.
+ * Sends pending confirmations, oldest first. A project whose message fails temporarily is postponed and the others
+ * continue. Rejects at the end if there was a failure.
  */
 export async function sendConfirmations(
   deps: ConfirmationDeps,
@@ -112,12 +115,12 @@ async function sendTo(
       await db.transaction((tx) => putOff(tx, claimed))
       throw error
     }
-    log.warn({ err: error, project_id: claimed.project_id }, 'a forward confirmation mail was rejected')
+    log.warn({ err: error, project_id: claimed.project_id }, 'forward confirmation permanently rejected')
   }
   await db.transaction((tx) => markSent(tx, claimed))
 }
 
-/** Fixed words. The names are of verified domains, and written so that no program makes links of them. */
+/** The text is fixed. The names are those of verified domains, written in a form that mail clients do not turn into links. */
 function mailOf(
   { address, domain_names }: Claimed,
   token: string,
@@ -136,19 +139,22 @@ function mailOf(
   }
 }
 
-/** Of the page (customer/forward-page.ts). */
+/** The path of the page (customer/forward-page.ts). */
 export const confirmationPath = '/v1/forwards'
 
-/** What a link is about; undefined when it was used, replaced or has expired. */
+/** The address and domains of a link. Undefined if the link was used, replaced or has expired. */
 export const findConfirmation = (
   tx: ReadTx,
   token: string,
 ): Promise<{ address: string; domain_names: string[] } | undefined> =>
   tokenForm.test(token) ? findByToken(tx, hashOf(token)) : Promise.resolve(undefined)
 
-/** For every route of the project that forwards to the address. False when the link is not good any more. */
+/**
+ * Records the confirmation for each of the project's routes that forwards to the address. False if the link is no longer
+ * valid.
+ */
 export const confirmForward = (tx: Tx, token: string): Promise<boolean> =>
   tokenForm.test(token) ? confirm(tx, hashOf(token)) : Promise.resolve(false)
 
-/** How many rows went. */
+/** Returns the number of deleted rows. */
 export const purgeConfirmationMails = (tx: Tx): Promise<number> => deleteOldMails(tx, purgedAtOnce)

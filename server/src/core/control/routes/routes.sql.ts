@@ -54,7 +54,7 @@ export function listByProject(
   return (beforeId === undefined ? newest : newest.where('id', '<', beforeId)).execute()
 }
 
-/** The route of this address, or with null the catch-all: there is one at most. */
+/** The route for this address, or the catch-all route if the address is null. There is at most one. */
 export function findByMatch(
   tx: ReadTx,
   projectId: number,
@@ -113,11 +113,11 @@ export interface RoutedDomain {
   id: number
   name: string
   status: string
-  /** Whether DNS was seen to lead its mail here. */
+  /** Whether the domain's MX record was found. */
   has_mx: boolean
 }
 
-/** Without its MX, and not to be renamed or removed before the transaction ends. */
+/** Does not include the MX status. Locks the domain against renaming and deletion until the transaction ends. */
 export const shareDomain = (
   tx: Tx,
   projectId: number,
@@ -186,6 +186,6 @@ export const findEndpoint = (
   id: number,
 ): Promise<RoutedEndpoint | undefined> => selectEndpoint(tx, projectId, id).executeTakeFirst()
 
-/** Its deletion locks it alone, and would slip between the look and the write. */
+/** Locks the endpoint, because a concurrent deletion locks only the endpoint and not the project. */
 export const shareEndpoint = (tx: Tx, projectId: number, id: number): Promise<RoutedEndpoint | undefined> =>
   selectEndpoint(tx, projectId, id).forKeyShare().executeTakeFirst()

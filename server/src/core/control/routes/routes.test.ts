@@ -13,7 +13,7 @@ const api = await startApi(database)
 const { makeProject, makeDomain, makeEndpoint } = fixtures(database, await signedIn(api))
 
 describe('routes', () => {
-  test('are open to a customer inside of their own project, and to nobody else’s domain', async () => {
+  test('can be managed by a customer in their own project, but not for another project’s domain', async () => {
     const [mine, theirs] = [await makeProject(), await makeProject()]
     const [domain, foreign] = [await makeDomain(mine.id), await makeDomain(theirs.id)]
     const { resource: endpoint } = await makeEndpoint(mine.id)

@@ -28,7 +28,7 @@ export { countActiveAddressRoutes, findByMatch, findEndpoint, findRoutedDomain, 
 
 type View = Static<typeof Route>
 
-/** A route on the wire. */
+/** A route in wire format. */
 export const routeView = (row: RouteRow): View => ({
   id: row.id,
   project_id: row.project_id,
@@ -44,7 +44,7 @@ export const routeView = (row: RouteRow): View => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-/** What can be changed, which is also what the audit keeps: to whom mail was given must be known afterwards. */
+/** The editable fields. They are also stored in the audit log, which must show where mail was delivered at any time. */
 export const routeConfig = (row: RouteRow): RouteConfig => ({
   domain_id: row.domain_id,
   match: row.match as View['match'],
@@ -60,7 +60,7 @@ const existing = (row: RouteRow | undefined, projectId: number, id: number): Rou
   return row
 }
 
-/** `domainId`, here and below: the one domain of the project that the caller may know of; null: all of them. */
+/** `domainId`, here and below: the only one of the project's domains that the caller can access, or null for all. */
 export const findRoute = async (
   tx: ReadTx,
   projectId: number,
@@ -75,7 +75,7 @@ export const lockRoute = async (
   domainId: number | null = null,
 ): Promise<RouteRow> => existing(await lock(tx, projectId, id, domainId), projectId, id)
 
-/** Newest first; `beforeId` is the last one of the page before. */
+/** Newest first. `beforeId` is the last id of the previous page. */
 export const listRoutes = (
   tx: ReadTx,
   projectId: number,
@@ -84,8 +84,8 @@ export const listRoutes = (
 ): Promise<RouteRow[]> => listByProject(tx, projectId, limit, beforeId, domainId)
 
 /**
- * The project must be locked by the caller, here and below: that no other route has the same address is looked
- * up before the write, and a rename of the domain changes its routes.
+ * The caller must hold the project's lock, here and below: the check for another route with the same address precedes the
+ * write, and a rename of the domain changes its routes.
  */
 export async function createRoute(
   tx: Tx,
@@ -98,7 +98,7 @@ export async function createRoute(
   return insert(tx, projectId, wanted)
 }
 
-/** Gives back `before` itself when there is nothing to change. */
+/** Returns `before` if nothing changes. */
 export async function editRoute(
   tx: Tx,
   before: RouteRow,
@@ -132,7 +132,7 @@ async function normalised(
   return { domain_id, match, address, action, endpoint_id, forward_to, is_active }
 }
 
-/** Each of these fields goes with one value of another, and is null with the rest. */
+/** Each of these fields is required for one value of another field, and null otherwise. */
 function refuseMixture({ match, address, action, endpoint_id, forward_to }: RouteConfig): void {
   const pairs = [
     { field: 'address', value: address, chooser: 'match', chosen: match, owner: 'address' },
@@ -159,7 +159,7 @@ function routedAddress(text: string, domain: { id: number; name: string }): stri
   return addressText(lowerCased(address))
 }
 
-/** A longer way back (by another domain, or by somebody else's forwarding) is for the mail's own loop check. */
+/** Longer loops (through another domain or another provider) are detected when the mail is received. */
 function forwardAddress(text: string, domain: { name: string }): string {
   const address = wellFormed(text, 'forward_to')
   if (address.domain === domain.name) {
@@ -168,7 +168,7 @@ function forwardAddress(text: string, domain: { name: string }): string {
       `"forward_to" is an address of ${domain.name} itself, so the mail would loop. Choose an address of another domain.`,
     )
   }
-  // Where its MX leads is looked at by whoever delivers it: docs/operations/mta.md.
+  // The MTA checks the MX at delivery: docs/operations/mta.md.
   if (!isPublicName(address.domain)) {
     throw new PosternError(
       'validation_failed',
@@ -184,7 +184,7 @@ function wellFormed(text: string, field: string) {
   return address
 }
 
-/** What belongs to another project is told in the same words as what never was. */
+/** Another project's resource gets the same error as one that does not exist. */
 const absent = (field: string, noun: string, projectId: number): PosternError =>
   new PosternError('validation_failed', `"${field}" is not ${noun} of project ${projectId}.`)
 
@@ -198,5 +198,5 @@ async function refuseSecond(
   if (!other || other.id === except) return
   const what =
     address === null ? `Domain ${domain_id} already has a catch-all` : `${address} already has a route`
-  throw new PosternError('already_exists', `${what}: route ${other.id}. Edit that one, or delete it first.`)
+  throw new PosternError('already_exists', `${what}: route ${other.id}. Edit or delete that route first.`)
 }

@@ -2,9 +2,8 @@ import Type, { type Static } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
 /**
- * What happens to inbound mail. A route is for one address of a domain (an address route) or for all the others
- * (the domain's catch-all); an address route wins. One that is switched off is passed over as if it were not
- * there. Mail that no route takes is refused.
+ * Handling of inbound mail. A route applies to one address of a domain (an address route) or to all others (the domain's
+ * catch-all); an address route has priority. Inactive routes are ignored. Mail without a matching route is rejected.
  */
 export const routeMatches = ['address', 'catch_all'] as const
 export const routeActions = ['endpoint', 'forward', 'reject', 'drop'] as const
@@ -12,7 +11,7 @@ export const routeActions = ['endpoint', 'forward', 'reject', 'drop'] as const
 const Reference = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 const maxAddressLength = 254
 
-/** Editable, and always given as a whole. */
+/** The editable fields, always sent as a whole. */
 export const RouteFields = {
   domain_id: Type.Integer({ ...Reference, description: 'The domain whose mail the route applies to.' }),
   match: oneOf(routeMatches, {
@@ -22,7 +21,7 @@ export const RouteFields = {
   address: nullable(
     Type.String({
       maxLength: maxAddressLength,
-      description: 'With `address`: a full address under the name of the domain. Otherwise null.',
+      description: "If `match` is `address`: a full address under the domain's name. Otherwise null.",
     }),
   ),
   action: oneOf(routeActions, {
@@ -32,20 +31,20 @@ export const RouteFields = {
   endpoint_id: nullable(
     Type.Integer({
       ...Reference,
-      description: 'With `endpoint`: an endpoint of the project. Otherwise null.',
+      description: "If `action` is `endpoint`: one of the project's endpoints. Otherwise null.",
     }),
   ),
   forward_to: nullable(
     Type.String({
       maxLength: maxAddressLength,
       description:
-        "With `forward`: an address outside the route's own domain. Postern mails it a link and forwards nothing until it confirms (`forward_confirmed_at`). Otherwise null.",
+        "If `action` is `forward`: an address outside the route's own domain. Postern emails a confirmation link to the address and forwards nothing until the recipient confirms (`forward_confirmed_at`). Otherwise null.",
     }),
   ),
   is_active: Type.Boolean({ description: 'Whether the route receives mail. An inactive route is skipped.' }),
 }
 
-/** A new one is active unless told otherwise. */
+/** A new route is active by default. */
 export const NewRouteFields = { ...RouteFields, is_active: Type.Optional(RouteFields.is_active) }
 
 const routeExample = { domain_id: 1, match: 'address', address: 'support@example.com' }
@@ -60,7 +59,7 @@ export const routeExamples = {
   },
 }
 
-/** A route as callers see it. */
+/** A route as the API returns it. */
 export const Route = Type.Object(
   {
     id: Type.Integer(),
@@ -75,7 +74,7 @@ export const Route = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'When `forward_to` confirmed that it wants the mail, for any route of the project. Null until then, and again after `forward_to` is changed: nothing is forwarded, and senders get a temporary failure.',
+          "When the recipient at `forward_to` confirmed, for any of the project's routes. Null until then, and again after `forward_to` is changed. While it is null, nothing is forwarded, and senders get a temporary failure.",
       }),
     ),
     is_active: Type.Boolean(),

@@ -5,7 +5,7 @@ import type { kinds } from './wire.ts'
 
 export type Kind = (typeof kinds)[number]
 
-/** A text by which a thing can be found, in small letters. */
+/** A searchable text in lower case. */
 export interface Candidate {
   kind: Kind
   id: number
@@ -24,9 +24,9 @@ interface Texts {
 
 export interface Source {
   kind: Kind
-  /** By code point, in an index of text and id. */
+  /** In code point order, from an index on text and id. */
   inOrder: Texts
-  /** In an index of trigrams. */
+  /** From a trigram index. */
   byPart: Texts
 }
 
@@ -36,7 +36,7 @@ const texts = (table: string, id: string, text: RawBuilder<string>): Texts => ({
   text,
 })
 
-/** Of a table that has both indexes itself. */
+/** For a table that has both indexes. */
 const source = (kind: Kind, table: string, text: RawBuilder<string>): Source => ({
   kind,
   inOrder: texts(table, 'id', sql<string>`${text} collate "C"`),
@@ -55,10 +55,7 @@ export const sources: Source[] = [
   source('user', 'control.users', sql<string>`lower(one.name)`),
 ]
 
-/**
- * What begins like this, up to so many of each source; what is exactly this stands first, and the project that has it
- * for a number is as good.
- */
+/** Prefix matches, up to `limit` per source. Exact matches and the project with this id are marked as exact. */
 export async function findByPrefix(tx: ReadTx, q: string, limit: number): Promise<NearCandidate[]> {
   const starts = sources.map(
     ({ kind, inOrder: { from, id, text } }) => sql`
@@ -72,7 +69,7 @@ export async function findByPrefix(tx: ReadTx, q: string, limit: number): Promis
   return rows
 }
 
-/** What has this in it among the newest `bound` of each source. */
+/** Substring matches among the newest `bound` rows of each source. */
 export async function scanNewest(
   tx: ReadTx,
   q: string,
@@ -90,9 +87,9 @@ export async function scanNewest(
 }
 
 /**
- * What has this in it, by trigrams: of the first `bound` that are found, the first by text. Only bitmap scans read
- * trigrams; PostgreSQL, expecting to find the bound soon, would rather boundedScan through another index that holds the text. So
- * they alone are left, for the rest of the transaction or until its savepoint.
+ * Substring matches from the trigram index: the first `limit`, in text order, among the first `bound` matches. Only bitmap
+ * scans use trigrams. PostgreSQL expects to reach the bound soon and would prefer to scan another index that contains the
+ * text, so other index scans are disabled for the rest of the transaction or until its savepoint.
  */
 export async function findByTrigram(
   tx: ReadTx,
@@ -116,7 +113,7 @@ export interface ResultRow {
   label: string
 }
 
-/** As they are shown, in no order. */
+/** The displayed form, unordered. */
 export async function describe(tx: ReadTx, found: Candidate[]): Promise<ResultRow[]> {
   const ids = (kind: Kind) =>
     sql`any(${found.filter((one) => one.kind === kind).map(({ id }) => id)}::bigint[])`

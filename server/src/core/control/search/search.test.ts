@@ -6,7 +6,7 @@ import { Chance, seed } from '../../../testing/harness/random.ts'
 import { searchBounds, searchEverything } from './search.ts'
 import { kinds } from './wire.ts'
 
-/** Whatever is asked for, a search finds the best of what going through everything one by one finds. */
+/** Compares searches with a scan of all rows. */
 const chance = new Chance(seed)
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
@@ -17,7 +17,7 @@ interface Thing {
   project_id: number | null
   project_name: string | null
   label: string
-  /** By which it can be found. */
+  /** The searchable texts. */
   texts: string[]
 }
 
@@ -85,7 +85,7 @@ function readThings(): Promise<Thing[]> {
       from control.users`)
 }
 
-/** 0 is exactly what is asked for, 3 is nothing of the kind. */
+/** 0 is an exact match, 3 is no match. */
 function rankOf(thing: Thing, q: string): number {
   const wanted = q.toLowerCase()
   if (thing.type === 'project' && String(thing.id) === q) return 0
@@ -97,7 +97,7 @@ function rankOf(thing: Thing, q: string): number {
 
 const find = (q: string, bounds = searchBounds) => db.read((tx) => searchEverything(tx, q, bounds))
 
-// Time is not what these are about.
+// No time limit.
 const unhurried = { ...searchBounds, scanMs: 60_000, searchMs: 10_000 }
 const byTrigramsAlone = { ...unhurried, newest: 1 }
 
@@ -114,8 +114,8 @@ const asked = () =>
     },
   ])()
 
-describe('a search for anything', () => {
-  test('gives the best 20 of everything that there is', async (t) => {
+describe('search', () => {
+  test('returns the best 20 matches of all kinds', async (t) => {
     t.diagnostic(`seed ${chance.seed}`)
     for (let n = 0; n < 300; n++) {
       const q = asked()
@@ -130,7 +130,7 @@ describe('a search for anything', () => {
     }
   })
 
-  test('finds what is rare however old it is, where three letters are asked for', async () => {
+  test('finds rare matches of any age for a text of three letters', async () => {
     for (const thing of things.filter(({ id }) => id % 10 === 1)) {
       const q = (thing.texts[0] ?? '').slice(1)
       if (q.trim().length < 3 || things.filter((one) => rankOf(one, q) < 3).length > 20) continue
@@ -142,7 +142,7 @@ describe('a search for anything', () => {
     }
   })
 
-  test('shows what it found as it is called, and whose it is', async () => {
+  test('returns the name and the project of each match', async () => {
     for (const { texts, ...thing } of things.filter(({ id }) => id % 15 === 1)) {
       const found = await find(texts[0] ?? '', { ...unhurried, limit: 1000, fewInTable: 1000 })
       assert.deepEqual(
@@ -152,7 +152,7 @@ describe('a search for anything', () => {
     }
   })
 
-  test('gives each kind its turn where all are equally good', async () => {
+  test('alternates between the kinds when all matches rank equally', async () => {
     const found = await find('acme', unhurried)
     const starts = found.filter(({ type, id }) => {
       const thing = things.find((one) => one.type === type && one.id === id) ?? assert.fail()
@@ -164,7 +164,7 @@ describe('a search for anything', () => {
     )
   })
 
-  test('finds a project by its number first, and by no other spelling of it', async () => {
+  test('ranks the project with the specified id first, and accepts only the canonical form of the id', async () => {
     const [first] = await find('17')
     assert.deepEqual([first?.type, first?.id], ['project', 17])
     for (const q of ['017', '1.7e1', '99999999999999999999']) {
@@ -175,7 +175,7 @@ describe('a search for anything', () => {
     }
   })
 
-  test('gives what it has when time is up', async () => {
+  test('returns the matches found so far when the time is up', async () => {
     const hurried = { ...searchBounds, newest: 5, scanMs: 0 }
     const found = await find('cme', hurried)
     assert.ok(found.length > 0 && found.length < (await find('cme', unhurried)).length)

@@ -12,18 +12,19 @@ import {
 } from './search.sql.ts'
 import { kinds, type SearchResult } from './wire.ts'
 
-// Scanning 1,000 of each of the five takes about 5 ms on two shared cores; the rest of the 30 ms is for trigrams.
+// Scanning 1,000 rows of each of the five sources takes about 5 ms on two shared cores. The trigram search gets the rest
+// of the 30 ms.
 export const searchBounds = { limit: 20, newest: 1_000, fewInTable: 200, scanMs, searchMs }
 
-// In less, trigrams find nothing.
+// A trigram search needs at least this long to find anything.
 const leastMs = 3
 
 /**
  * Search as you type across projects, domains, route addresses and users.
  *
- * Prefix matches are one range of an index. Substring matches have no bounded index range, so there are two bounded ways,
- * as in lists (docs/decisions/0009): a scan of the newest of each kind finds common matches, and a trigram search of a few
- * milliseconds finds rare ones. Matches that are neither may be missing; one more letter makes them rarer.
+ * Prefix matches are one range of an index. Substring matches have no bounded index range, so there are two bounded
+ * searches, as in lists (docs/decisions/0009): a scan of the newest rows of each kind finds common matches, and a trigram
+ * search of a few milliseconds finds rare ones. Other matches may be missing. Typing one more letter makes matches rarer.
  */
 export async function searchEverything(
   tx: ReadTx,
@@ -50,7 +51,7 @@ async function partsOf(tx: ReadTx, q: string, bounds: typeof searchBounds): Prom
   const parts: Candidate[] = []
   for (const [index, source] of sources.entries()) {
     const newest = newestMatches[index] ?? []
-    // What one does not need is left to the others.
+    // Time that one source does not use is shared among the remaining sources.
     const ms = Math.min(bounds.searchMs, (deadline - performance.now()) / (sources.length - index))
     const isWanted = newest.length < bounds.limit && ms >= leastMs
     const few = { limit: bounds.limit, bound: bounds.fewInTable }
@@ -62,10 +63,7 @@ async function partsOf(tx: ReadTx, q: string, bounds: typeof searchBounds): Prom
 
 const nameOf = ({ kind, id }: Pick<Candidate, 'kind' | 'id'>): string => `${kind} ${id}`
 
-/**
- * The best of what was found, given by how good it is. Of what is equally good, each kind has its turn, so that none
- * hides another.
- */
+/** The best candidates. The input must be in order of rank. Within a rank the kinds alternate, so no kind hides another. */
 function best(ranked: Candidate[][], limit: number): Candidate[] {
   const seen = new Set<string>()
   return ranked
@@ -73,12 +71,12 @@ function best(ranked: Candidate[][], limit: number): Candidate[] {
       const fresh = equals
         .toSorted((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : a.id - b.id))
         .filter((one) => !seen.has(nameOf(one)) && seen.add(nameOf(one)))
-      return inTurns(kinds.map((kind) => fresh.filter((one) => one.kind === kind)))
+      return interleave(kinds.map((kind) => fresh.filter((one) => one.kind === kind)))
     })
     .slice(0, limit)
 }
 
-const inTurns = <T>(lists: T[][]): T[] =>
+const interleave = <T>(lists: T[][]): T[] =>
   Array.from({ length: Math.max(...lists.map(({ length }) => length)) }, (_, turn) =>
     lists.flatMap((list) => list.slice(turn, turn + 1)),
   ).flat()

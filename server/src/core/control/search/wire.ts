@@ -10,7 +10,8 @@ export const SearchResult = Type.Object(
     project_id: nullable(Type.Integer({ description: 'Null for a user.' })),
     project_name: nullable(Type.String()),
     label: Type.String({
-      description: 'The name of a project or domain, the address of a route, the name and address of a user.',
+      description:
+        'The name of a project or domain, the address of a route, or the name and address of a user.',
     }),
   },
   { title: 'SearchResult', additionalProperties: false },
@@ -21,7 +22,7 @@ export const SearchQuery = {
     minLength: 1,
     maxLength: 100,
     pattern: '\\S',
-    description: 'Part of a name or address, in upper or lower case, or the id of a project.',
+    description: 'Part of a name or address (case-insensitive), or a project id.',
     examples: ['acme'],
   }),
 }

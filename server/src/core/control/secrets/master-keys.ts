@@ -1,6 +1,6 @@
 import { openBytes, sealBytes } from './sealed.ts'
 
-/** The operator's keys. They encrypt only the keys of projects. */
+/** The operator's keys. They encrypt only project keys. */
 export interface MasterKey {
   id: string
   key: Buffer

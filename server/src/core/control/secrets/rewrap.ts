@@ -1,12 +1,13 @@
 /**
- * Rewraps every project's key with the first master key, so that an old master key can be removed. The projects' keys, and
- * the secrets encrypted with them, do not change, so concurrent readers and writers are not affected.
+ * Rewraps every project's key with the first master key, so an old master key can be removed. The projects' keys, and the
+ * secrets encrypted with them, do not change, so concurrent readers and writers are not affected.
  *
- * Each batch is a transaction with its own audit row. A run that is interrupted has finished some batches, and the next
- * run does the rest.
+ * Each batch is a transaction with its own audit row. An interrupted run has finished some batches, and the next run
+ * completes the rest.
  */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { type Actor, recordAudit } from '../audit/record.ts'
+import type { ShellOperation } from '../audit/shell-operations.ts'
 import { type MasterKeys, unwrapKey, type WrappedKey, wrapKey } from './master-keys.ts'
 import { countByMasterKey, lockKeysNotUnder, replaceWrappedKeys } from './secrets.sql.ts'
 
@@ -20,11 +21,12 @@ export interface RewrapRun {
   actor: Actor
   requestId: string
   onBatch?: (rewrapped: number) => void
-  /** Smaller in tests. */
+  /** Tests use a smaller size. */
   batchSize?: number
 }
 
-// 0.1 to 0.2 s on a busy machine with two cores. Only a concurrent run waits for the locks, and gives up after 5 s.
+// A batch takes 0.1 to 0.2 s on a busy machine with two cores. Only a concurrent run waits for the locks, and it fails after
+// 5 s.
 const defaultBatchSize = 500
 const maxExamples = 10
 
@@ -43,7 +45,8 @@ export async function rewrapProjectKeys(
         const after = { keys: batch.rewrapped }
         const change = { resource: 'master_key', id: firstId, before: null, after }
         const about = { projectId: null, related: [], reason: null, limitException: null, subject: null }
-        await recordAudit(tx, { actor, requestId, operation: 'secrets.rewrap', change, ...about })
+        const operation: ShellOperation = 'secrets.rewrap'
+        await recordAudit(tx, { actor, requestId, operation, change, ...about })
       }
       return batch
     })
@@ -83,9 +86,9 @@ async function rewrapBatch(tx: Tx, masterKeys: MasterKeys, afterProjectId: numbe
 
 export interface MasterKeyUse {
   id: string
-  /** How many project keys it wraps. */
+  /** The number of project keys that it wraps. */
   keys: number
-  /** `first`: wraps new keys. `wrong`: the key listed under this id is not the one that wrapped. */
+  /** `first`: wraps new keys. `wrong`: the key listed under this id is not the one that wrapped the project keys. */
   state: 'first' | 'listed' | 'missing' | 'wrong'
 }
 

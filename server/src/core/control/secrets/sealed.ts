@@ -4,7 +4,7 @@
  *   1 byte version ‖ 12 bytes IV ‖ 16 bytes tag ‖ ciphertext
  *
  * The location of the secret is the additional authenticated data: bytes moved to another row, column or project do not
- * decrypt. An older ciphertext of the same location that is put back is not detected.
+ * decrypt. Restoring an older ciphertext at the same location is not detected.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
@@ -16,7 +16,7 @@ const headBytes = 1 + ivBytes + tagBytes
 
 export const keyBytes = 32
 
-// NIST SP 800-38D §8.3 allows 2^32 random IVs per key. A project has fewer secrets.
+// NIST SP 800-38D §8.3 allows 2^32 random IVs per key. A project never encrypts that many secrets.
 export function sealBytes(key: Buffer, location: string, plaintext: Buffer): Buffer {
   const iv = randomBytes(ivBytes)
   const encryption = createCipheriv(cipher, key, iv, { authTagLength: tagBytes }).setAAD(
@@ -26,7 +26,7 @@ export function sealBytes(key: Buffer, location: string, plaintext: Buffer): Buf
   return Buffer.concat([Buffer.of(version), iv, encryption.getAuthTag(), ciphertext])
 }
 
-/** Throws an error that names the location and contains nothing of the secret. */
+/** The error names the location and contains no part of the secret. */
 export function openBytes(key: Buffer, location: string, sealed: Buffer): Buffer {
   if (sealed.length < headBytes) throw new Error(`${location} is truncated`)
   if (sealed[0] !== version)

@@ -22,7 +22,7 @@ export async function findProjectKeys(
   return new Map(rows.map((row) => [row.project_id, row]))
 }
 
-/** Waits for a concurrent transaction that inserts the same project's key; does nothing if that one commits. */
+/** Waits for a concurrent transaction that inserts the same project's key. Does nothing if that transaction commits. */
 export async function insertProjectKey(tx: Tx, projectId: number, key: WrappedKey): Promise<void> {
   await tx
     .insertInto('control.project_keys')
@@ -31,7 +31,7 @@ export async function insertProjectKey(tx: Tx, projectId: number, key: WrappedKe
     .execute()
 }
 
-/** The next project keys, by project id, that are wrapped by a different master key. */
+/** The next project keys, in order of project id, that are wrapped by another master key. */
 export function lockKeysNotUnder(tx: Tx, masterKeyId: string, afterProjectId: number, limit: number) {
   return tx
     .selectFrom('control.project_keys')

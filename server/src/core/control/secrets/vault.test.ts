@@ -18,7 +18,7 @@ const masterKey = (id: string): MasterKey => ({ id, key: randomBytes(32) })
 const one = masterKey('one')
 const two = masterKey('two')
 const vault = new Vault([one, two])
-/** The same keys, each under the other's name. */
+/** The same keys with swapped names. */
 const misnamed = new Vault([
   { ...one, id: 'two' },
   { ...two, id: 'one' },
@@ -40,12 +40,12 @@ async function makeProjects(count: number): Promise<number[]> {
 
 interface Sealed {
   projectId: number
-  place: SecretLocation
+  location: SecretLocation
   secret: string
   bytes: Buffer
 }
 
-/** Secrets of every length that occurs, in 3 projects × 3 columns × 4 rows with the same row ids everywhere. */
+/** Secrets of every relevant length, in 3 projects × 3 columns × 4 rows with the same row ids everywhere. */
 async function sealMany(): Promise<Sealed[]> {
   const projectIds = await makeProjects(3)
   const columns = [
@@ -57,8 +57,8 @@ async function sealMany(): Promise<Sealed[]> {
     columns.flatMap((column, c) =>
       [1, 2, 11, 111].map((rowId, r) => ({
         projectId,
-        place: { ...column, rowId },
-        // The same text at the same row everywhere: it must not matter that the contents are alike.
+        location: { ...column, rowId },
+        // The same text in the same row everywhere: equal contents must not matter.
         secret: ['', 'é', 'x'.repeat(50), randomBytes(400 * c).toString('hex')][r] ?? '',
       })),
     ),
@@ -66,7 +66,7 @@ async function sealMany(): Promise<Sealed[]> {
   return db.transaction(async (tx) => {
     const all: Sealed[] = []
     for (const each of wanted) {
-      all.push({ ...each, bytes: await vault.seal(tx, each.projectId, each.place, each.secret) })
+      all.push({ ...each, bytes: await vault.seal(tx, each.projectId, each.location, each.secret) })
     }
     return all
   })
@@ -74,10 +74,10 @@ async function sealMany(): Promise<Sealed[]> {
 
 const sealed = await sealMany()
 
-/** Why it does not open, or undefined if it does. */
-async function refusal(tx: ReadTx, projectId: number, place: SecretLocation, bytes: Buffer, by = vault) {
+/** The reason why it does not decrypt, or undefined if it does. */
+async function refusal(tx: ReadTx, projectId: number, location: SecretLocation, bytes: Buffer, by = vault) {
   try {
-    await by.open(tx, projectId, place, bytes)
+    await by.open(tx, projectId, location, bytes)
     return undefined
   } catch (error) {
     assert.ok(error instanceof PosternError && error.cause instanceof Error, inspect(error))
@@ -104,14 +104,14 @@ class Tally {
 }
 
 async function requireAllOpen(tx: ReadTx, some = sealed): Promise<void> {
-  for (const { projectId, place, secret, bytes } of some) {
-    assert.equal(await vault.open(tx, projectId, place, bytes), secret)
+  for (const { projectId, location, secret, bytes } of some) {
+    assert.equal(await vault.open(tx, projectId, location, bytes), secret)
   }
 }
 
-test('every secret opens where it was sealed', () => db.read((tx) => requireAllOpen(tx)))
+test('every secret decrypts at its own location', () => db.read((tx) => requireAllOpen(tx)))
 
-test('the same text sealed twice is not the same bytes, and its length is all that they show', async () => {
+test('the same text encrypted twice yields different bytes, which reveal only its length', async () => {
   const [projectId = 0] = await makeProjects(1)
   const [first, second] = await db.transaction(async (tx) => [
     await vault.seal(tx, projectId, anyPlace, 'whsec_canary'),
@@ -122,19 +122,20 @@ test('the same text sealed twice is not the same bytes, and its length is all th
   assert.ok(!first.includes('canary'))
 })
 
-test('a ciphertext opens in no other row, column or project', async (t) => {
+test('a ciphertext does not decrypt in another row, column or project', async (t) => {
   const tally = new Tally()
   await db.read(async (tx) => {
     for (const from of sealed) {
       for (const to of sealed) {
         if (from === to) continue
         const differs = [
-          from.place.rowId !== to.place.rowId && 'row',
-          (from.place.table !== to.place.table || from.place.column !== to.place.column) && 'column',
+          from.location.rowId !== to.location.rowId && 'row',
+          (from.location.table !== to.location.table || from.location.column !== to.location.column) &&
+            'column',
           from.projectId !== to.projectId && 'project',
         ]
         const kind = `moved to another ${differs.filter(Boolean).join(' and ')}`
-        tally.count(kind, await refusal(tx, to.projectId, to.place, from.bytes))
+        tally.count(kind, await refusal(tx, to.projectId, to.location, from.bytes))
       }
     }
   })
@@ -149,20 +150,20 @@ test('a ciphertext opens in no other row, column or project', async (t) => {
   })
 })
 
-test('a ciphertext with any bit flipped, cut anywhere or lengthened does not open', async (t) => {
+test('a ciphertext with a flipped bit, truncated or extended, does not decrypt', async (t) => {
   const tally = new Tally()
   const samples = sealed.filter(({ bytes }) => bytes.length < 100).slice(0, 6)
   await db.read(async (tx) => {
-    for (const { projectId, place, bytes } of samples) {
+    for (const { projectId, location, bytes } of samples) {
       for (let bit = 0; bit < bytes.length * 8; bit++) {
         const flipped = flip(bytes, bit >> 3, 1 << (bit & 7))
-        tally.count('bit flipped', await refusal(tx, projectId, place, flipped))
+        tally.count('bit flipped', await refusal(tx, projectId, location, flipped))
       }
       for (let length = 0; length < bytes.length; length++) {
-        tally.count('cut short', await refusal(tx, projectId, place, bytes.subarray(0, length)))
+        tally.count('cut short', await refusal(tx, projectId, location, bytes.subarray(0, length)))
       }
       for (const more of [Buffer.of(0), Buffer.of(1), bytes]) {
-        tally.count('lengthened', await refusal(tx, projectId, place, Buffer.concat([bytes, more])))
+        tally.count('lengthened', await refusal(tx, projectId, location, Buffer.concat([bytes, more])))
       }
     }
   })
@@ -196,23 +197,23 @@ const writeKey = (projectId: number, { master_key_id, wrapped_key }: KeyRow) =>
     [projectId, master_key_id, wrapped_key],
   )
 
-test('a wrapped key serves no other project, no other master key and in no altered form', async (t) => {
+test('a wrapped key is rejected for another project, with another master key and in altered form', async (t) => {
   const projectIds = [...new Set(sealed.map(({ projectId }) => projectId))]
   const tally = new Tally()
 
-  /** Puts `row` in the place of the project's key and tries to open and to seal with it. */
+  /** Replaces the project's key with `row` and tries to decrypt and encrypt with it. */
   const tryKey = async (kind: string, projectId: number, row: KeyRow, some: Sealed[], by = vault) => {
     const original = await keyOf(projectId)
     await writeKey(projectId, row)
     await db.read(async (tx) => {
-      for (const { place, bytes } of some) {
-        tally.count(kind, await refusal(tx, projectId, place, bytes, by))
+      for (const { location, bytes } of some) {
+        tally.count(kind, await refusal(tx, projectId, location, bytes, by))
       }
     })
     await assert.rejects(
       db.transaction((tx) => by.seal(tx, projectId, anyPlace, 'x')),
       /cannot be decrypted/,
-      'nothing is sealed under a key that is not trusted',
+      'an untrusted key does not encrypt',
     )
     await writeKey(projectId, original)
   }
@@ -247,34 +248,34 @@ test('a wrapped key serves no other project, no other master key and in no alter
   await db.read((tx) => requireAllOpen(tx))
 })
 
-test('a failure names the place and holds nothing of the secret', async () => {
+test('an error names the location and contains no part of the secret', async () => {
   const [projectId = 0] = await makeProjects(1)
   const bytes = await db.transaction((tx) => vault.seal(tx, projectId, anyPlace, 'whsec_canary'))
   const error = await db
     .read((tx) => vault.open(tx, projectId, { ...anyPlace, rowId: 8 }, bytes))
     .catch((error: unknown) => error)
-  const told = inspect(error, { depth: 10, showHidden: true })
-  assert.match(told, new RegExp(`control\\.endpoints/encrypted_secret/${projectId}/8 was altered`))
-  assert.ok(!told.includes('canary') && !told.includes(bytes.toString('hex')), told)
-  assert.ok(!told.includes(one.key.toString('hex').slice(0, 8)))
+  const inspected = inspect(error, { depth: 10, showHidden: true })
+  assert.match(inspected, new RegExp(`control\\.endpoints/encrypted_secret/${projectId}/8 was altered`))
+  assert.ok(!inspected.includes('canary') && !inspected.includes(bytes.toString('hex')), inspected)
+  assert.ok(!inspected.includes(one.key.toString('hex').slice(0, 8)))
 })
 
-test('a master key that is not listed is named, with the setting that lacks it', async () => {
+test('the error for an unlisted master key names the key and the setting', async () => {
   const [projectId = 0] = await makeProjects(1)
   const bytes = await db.transaction((tx) => vault.seal(tx, projectId, anyPlace, 'x'))
   const why = await db.read((tx) => refusal(tx, projectId, anyPlace, bytes, new Vault([two])))
   assert.match(why ?? '', /wrapped by the master key "one", which is not in POSTERN_MASTER_KEYS/)
 })
 
-test('a project that never had a secret has no key to open one with', async () => {
+test('a project without secrets has no key', async () => {
   const [projectId = 0] = await makeProjects(1)
-  const { place, bytes } = sealed[0] ?? assert.fail()
-  assert.match((await db.read((tx) => refusal(tx, projectId, place, bytes))) ?? '', /has no key/)
+  const { location, bytes } = sealed[0] ?? assert.fail()
+  assert.match((await db.read((tx) => refusal(tx, projectId, location, bytes))) ?? '', /has no key/)
 })
 
-test('twenty first seals of a project at once use one key', async () => {
+test('twenty concurrent first encryptions for a project use one key', async () => {
   const [projectId = 0] = await makeProjects(1)
-  const placeOf = (rowId: number) => ({ table: 'control.endpoints', column: 'encrypted_secret', rowId })
+  const locationOf = (rowId: number) => ({ table: 'control.endpoints', column: 'encrypted_secret', rowId })
   const numbers = Array.from({ length: 20 }, (_, index) => index + 1)
   let arrived = 0
   const allArrived = Promise.withResolvers<void>()
@@ -283,7 +284,7 @@ test('twenty first seals of a project at once use one key', async () => {
       db.transaction(async (tx) => {
         if (++arrived === numbers.length) allArrived.resolve()
         await allArrived.promise
-        return vault.seal(tx, projectId, placeOf(n), `secret ${n}`)
+        return vault.seal(tx, projectId, locationOf(n), `secret ${n}`)
       }),
     ),
   )
@@ -291,12 +292,12 @@ test('twenty first seals of a project at once use one key', async () => {
   assert.equal(rows.length, 1)
   await db.read(async (tx) => {
     for (const [index, bytes] of all.entries()) {
-      assert.equal(await vault.open(tx, projectId, placeOf(index + 1), bytes), `secret ${index + 1}`)
+      assert.equal(await vault.open(tx, projectId, locationOf(index + 1), bytes), `secret ${index + 1}`)
     }
   })
 })
 
-test('a first seal that is rolled back leaves the key to whoever waited for it', async () => {
+test('after the first encryption is rolled back, the waiting transaction creates the key', async () => {
   const [projectId = 0] = await makeProjects(1)
   const hasSealed = Promise.withResolvers<void>()
   const maySettle = Promise.withResolvers<void>()
@@ -305,9 +306,9 @@ test('a first seal that is rolled back leaves the key to whoever waited for it',
       await vault.seal(tx, projectId, anyPlace, 'never kept')
       hasSealed.resolve()
       await maySettle.promise
-      throw new Error('changed my mind')
+      throw new Error('roll back')
     }),
-    /changed my mind/,
+    /roll back/,
   )
   await hasSealed.promise
   const waiting = db.transaction((tx) => vault.seal(tx, projectId, anyPlace, 'kept'))
@@ -319,7 +320,7 @@ test('a first seal that is rolled back leaves the key to whoever waited for it',
   assert.equal(await db.read((tx) => vault.open(tx, projectId, anyPlace, bytes)), 'kept')
 })
 
-test('a customer seals and opens for the project of the transaction alone; the mail plane opens', async () => {
+test('a customer encrypts and decrypts only for the project of the transaction; the mail plane only decrypts', async () => {
   const [mine = 0, theirs = 0] = await makeProjects(2)
   const customer = opened.asCustomer().forProject(mine)
   const bytes = await customer.transaction((tx) => vault.seal(tx, mine, anyPlace, 'mine'))

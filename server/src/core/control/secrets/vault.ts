@@ -10,9 +10,9 @@ import { type MasterKeys, unwrapKey, wrapKey } from './master-keys.ts'
 import { keyBytes, openBytes, sealBytes } from './sealed.ts'
 import { findProjectKey, findProjectKeys, insertProjectKey } from './secrets.sql.ts'
 
-/** Where an encrypted secret is stored. It decrypts only there. */
+/** The location of an encrypted secret. The secret decrypts only at this location. */
 export interface SecretLocation {
-  /** With its schema, such as `control.endpoints`. */
+  /** Includes the schema, such as `control.endpoints`. */
   table: string
   column: string
   rowId: number
@@ -37,7 +37,7 @@ export class Vault {
     return sealBytes(key, nameOf(projectId, location), Buffer.from(plaintext))
   }
 
-  /** The cause of an error names the location and the reason. It never contains anything of the secret. */
+  /** The cause of an error names the location and the reason, and contains no part of the secret. */
   async open(tx: ReadTx, projectId: number, location: SecretLocation, sealed: Buffer): Promise<string> {
     const key = await this.#findKey(tx, projectId)
     return withoutDetails(() => {
@@ -47,8 +47,8 @@ export class Vault {
   }
 
   /**
-   * Decrypts secrets of any projects with one query for their keys. A secret that does not decrypt yields an error at its
-   * index and does not affect the others.
+   * Decrypts secrets of any projects with one query for their keys. If a secret does not decrypt, the result has an error at
+   * its index, and the others are not affected.
    */
   async openAll(tx: ReadTx, all: readonly SealedSecret[]): Promise<(string | PosternError)[]> {
     if (all.length === 0) return []
@@ -74,7 +74,7 @@ export class Vault {
 
   async #createKey(tx: Tx, projectId: number): Promise<Buffer> {
     await insertProjectKey(tx, projectId, wrapKey(this.#masterKeys, projectId, randomBytes(keyBytes)))
-    // Read again: of several concurrent transactions that create a project's first key, only one inserts it.
+    // Read again: if several transactions create a project's first key, only one inserts it.
     const key = await this.#findKey(tx, projectId)
     if (!key)
       throw new Error(`the key of project ${projectId} is not visible to the transaction that created it`)

@@ -49,8 +49,8 @@ export const share = (tx: Tx, id: number): Promise<UserRow | undefined> =>
 export type Administrator = Pick<UserRow, 'id' | 'two_factor_enabled'>
 
 /**
- * In id order, and always before a single user is locked. Otherwise two administrators who demote each other at the same
- * time would each find one administrator left.
+ * Locks in id order, and always before a single user is locked. Otherwise two administrators who demote each other at the
+ * same time would each find one administrator left.
  */
 export async function lockAdministrators(tx: Tx): Promise<Administrator[]> {
   return tx
@@ -86,7 +86,7 @@ export async function update(
 
 export interface UserProjects {
   owned: number
-  /** Without owned projects. */
+  /** Does not include projects that the user owns. */
   joined: number
 }
 
@@ -119,7 +119,7 @@ export async function deleteSessions(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
 }
 
-/** Filters of the list. An absent filter matches every user. */
+/** List filters. An absent filter matches every user. */
 export interface UserSearch {
   /** Part of the address or name. */
   q?: string | undefined
@@ -176,7 +176,7 @@ export async function scan(tx: ReadTx, search: UserSearch, bound: number): Promi
   )
 }
 
-/** The users whose address or name contains the text, filtered. Undefined if more than `bound` contain it. */
+/** The users whose address or name contains the text, filtered. Undefined if the text matches more than `bound` users. */
 export async function scanByText(
   tx: ReadTx,
   search: UserSearch & { q: string },

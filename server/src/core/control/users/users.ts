@@ -1,4 +1,4 @@
-/** Users: search, roles, disabling, ending sessions. */
+/** Users: search, roles, disabling, revoking sessions. */
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -41,7 +41,7 @@ export const userView = (row: UserRow): Static<typeof User> => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-/** The user as the audit stores it. A new generation shows that every access token was invalidated. */
+/** The user as stored in the audit log. A new generation shows that every access token was invalidated. */
 export const userConfig = ({ role, is_active, token_generation }: UserRow) => ({
   role,
   is_active,
@@ -83,7 +83,7 @@ export async function searchUsers(
 }
 
 export interface LockedUser extends UserRow {
-  /** The active administrators, locked as well. */
+  /** The active administrators, who are locked as well. */
   administrators: Administrator[]
 }
 
@@ -100,10 +100,10 @@ export interface UserChange {
 }
 
 /**
- * Disabling a user also ends their sessions. Undefined if nothing changes.
+ * Disabling a user also revokes their sessions. Undefined if nothing changes.
  *
- * The actor must be an administrator under the lock on all administrators. Otherwise a demoted administrator could restore
- * their own role with a request that was already running.
+ * The actor must still be an administrator after all administrators have been locked. Otherwise a demoted administrator
+ * could restore their own role with a request that was already running.
  */
 export async function editUser(
   tx: Tx,
@@ -124,8 +124,8 @@ export async function editUser(
 }
 
 /**
- * An administrator without a second factor gets no access token, so the last administrator with a second factor cannot be
- * removed. If no administrator has one, the last active administrator cannot be removed.
+ * An administrator without a second factor cannot obtain an access token, so the last administrator with a second factor
+ * cannot be removed. If no administrator has one, the last active administrator cannot be removed.
  */
 function refuseLast({ id, administrators }: LockedUser): void {
   const others = administrators.filter((one) => one.id !== id)
@@ -134,7 +134,7 @@ function refuseLast({ id, administrators }: LockedUser): void {
   throw new PosternError(
     'last_administrator',
     hasSecondFactor
-      ? `User ${id} is the last active administrator with a second factor. Another administrator must set up a second factor first.`
+      ? `User ${id} is the last active administrator with two-factor authentication. Another administrator must set up two-factor authentication first.`
       : `User ${id} is the last active administrator. Make another user an administrator first.`,
   )
 }

@@ -3,7 +3,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import type { RecipientStatus } from '../messages/wire.ts'
 import type { ResultKey } from './results.sql.ts'
 
-/** The result of an attempt, as it is recorded. */
+/** The result of one attempt, ready to be written. */
 export interface Result {
   shard: number
   message_id: string
@@ -17,22 +17,26 @@ export interface Result {
   outcome: 'sent' | 'deferred' | 'refused' | 'unreachable' | 'unknown'
   reply: string | null
   startedAt: Date
-  /** Null: final. Otherwise the delay until the next attempt or, if the outcome is unknown, until the mail is given up. */
+  /**
+   * The delay until the next attempt or, if the outcome is unknown, until the message fails. Null if the
+   * result is final.
+   */
   retrySeconds: number | null
-  /** The recipient's new status; null: unchanged. */
+  /** The recipient's new status; null leaves it unchanged. */
   status: Extract<RecipientStatus, 'sent' | 'deferred' | 'bounced' | 'failed' | 'delivered'> | null
-  /** RFC 3463, if the MTA gave one. */
+  /** RFC 3463 code, if the MTA returned one. */
   enhancedStatus: string | null
   /** Accepted with a test key. */
   isTest: boolean
 }
 
 /**
- * Writes only the rows that are still leased under the same attempt number: a worker that lost its lease writes nothing.
- * The exception is a mail that awaits its result (`awaiting`), which no other worker may claim. A status that the intake
- * has set meanwhile is not overwritten.
+ * Updates only rows that are still leased under the same attempt number. This fences off a worker that has
+ * lost its lease. Rows in state `awaiting` are exempt, because no other worker can claim them. A status that
+ * the intake has set in the meantime is not overwritten.
  *
- * A hand-over always leaves a result to publish; any other outcome does if it changed the recipient's status.
+ * A message accepted by the provider always produces a result to publish. Any other outcome produces one only
+ * if it changed the recipient's status.
  */
 export async function recordRows(tx: Tx, results: readonly Result[]): Promise<ResultKey[]> {
   const each = <T>(value: (result: Result) => T): T[] => results.map(value)
@@ -74,7 +78,8 @@ export async function recordRows(tx: Tx, results: readonly Result[]): Promise<Re
       select message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply, started_at,
              postern.now()
         from owned
-      -- The attempt was started before the call (attempt-starter.sql.ts), or a commit with unknown outcome is repeated.
+      -- The row already exists if the attempt was recorded before the call (attempt-starter.sql.ts), or if the
+      -- transaction is retried after a commit with an unknown outcome.
       on conflict (shard, message_id, recipient_no, attempt) do update
          set host = excluded.host, queue_id = excluded.queue_id, outcome = excluded.outcome, reply = excluded.reply,
              finished_at = excluded.finished_at

@@ -6,18 +6,19 @@ import type { Claimed } from './claims.sql.ts'
 import type { ResultKey } from './results.sql.ts'
 import type { RetryDecision } from './retry-policy.ts'
 
-// Records how attempts ended, many in one transaction, and retries until their leases expire; then another worker may claim
-// the mails. A result whose mail no other worker may claim is retried for as long as its report is awaited.
+// Records the results of attempts in batches, with one transaction per batch. A failed write is retried until
+// the lease expires and another worker can claim the message. If no other worker can claim the message, the
+// write is retried for as long as Postern waits for the provider's report.
 //
-// The transaction ends the attempt and inserts its result, and nothing else. Events, counters and suppressions follow in a
-// later transaction (results.ts), which cannot undo this one.
+// The transaction only completes the attempt and inserts its result. Events, counters and suppressions are
+// written in a later transaction (results.ts), which cannot undo this one.
 
 export interface EndedAttempt {
   claimed: Claimed
   decision: RetryDecision
-  /** RFC 3463, if the MTA gave one. */
+  /** RFC 3463 code, if the MTA returned one. */
   status: string | null
-  /** Accepted with a test key: nothing was handed over. */
+  /** Accepted with a test key, so nothing was sent to the provider. */
   isTest: boolean
 }
 
@@ -39,7 +40,7 @@ export class AttemptRecorder {
     })
   }
 
-  /** Resolves when the attempt is recorded, or `withinMs` have passed. */
+  /** Resolves when the attempt is recorded or `withinMs` have passed. */
   record(ended: EndedAttempt, withinMs: number): Promise<void> {
     return this.#writer.submit(ended, performance.now() + withinMs)
   }

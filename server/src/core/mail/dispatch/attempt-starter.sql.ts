@@ -3,8 +3,8 @@ import type { Tx } from '../../../platform/db/db.ts'
 import type { Claimed } from './claims.sql.ts'
 
 /**
- * Inserts attempts with the outcome `begun` for those claims whose lease lasts at least `withinSeconds` longer. Returns
- * their indexes in the list.
+ * Inserts attempts with outcome `begun` for claims whose leases are valid for at least another
+ * `withinSeconds`. Returns the indexes of those claims.
  */
 export async function insertStarted(
   tx: Tx,

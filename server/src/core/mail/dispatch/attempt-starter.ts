@@ -3,8 +3,9 @@ import type { Db } from '../../../platform/db/db.ts'
 import { insertStarted } from './attempt-starter.sql.ts'
 import type { Claimed } from './claims.sql.ts'
 
-// Records attempts before the provider is called, many in one transaction. A mail with a recorded attempt is not sent again
-// when its lease expires (sweep.sql.ts): the provider's report decides.
+// Records attempts in batches before the provider is called, with one transaction per batch. A message with a
+// recorded attempt is not sent again when its lease expires (sweep.sql.ts): the provider's report determines
+// its outcome.
 
 interface AttemptStart {
   claimed: Claimed
@@ -21,8 +22,9 @@ export class AttemptStarter {
   }
 
   /**
-   * True: the attempt is committed, and the provider may be called. False: another worker has the lease, or it ends too
-   * early for a call. Rejects if the database fails; then the provider must not be called.
+   * Resolves to true if the attempt is committed and the provider can be called, or to false if another
+   * worker holds the lease or the lease expires too soon for a call. Rejects if the database fails; the
+   * provider must not be called in that case.
    */
   start(claimed: Claimed, withinSeconds: number): Promise<boolean> {
     return this.#groups.submit({ claimed, withinSeconds })

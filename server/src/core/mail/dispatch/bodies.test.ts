@@ -8,10 +8,13 @@ import { openDatabase, type TestDatabase, testDatabase } from '../../../testing/
 import { type Claimed, ClaimQueue } from './claims.ts'
 import { dropBodies } from './partitions.ts'
 
-/** How long the content of mail is kept: until it is handed over, and then as long as the operator says. */
+/**
+ * Retention of message content: until the message is handed off to the MTA, and then for the configured
+ * number of days.
+ */
 const today = new Date().toISOString().slice(0, 10)
 
-/** From here on it is noon, so many days from today. Holds for connections that are opened afterwards. */
+/** Sets the database's clock to noon, `days` from today, for connections opened afterwards. */
 async function setClock(database: TestDatabase, days: number): Promise<void> {
   const [{ name, offset } = assert.fail()] = await database.query<{ name: string; offset: string }>(
     `select current_database() as name,
@@ -21,7 +24,7 @@ async function setClock(database: TestDatabase, days: number): Promise<void> {
   await database.query(`alter database ${name} set postern.clock_offset = '${offset}'`)
 }
 
-async function place() {
+async function setUp() {
   const database = await testDatabase()
   await setClock(database, 0)
   const api = await startApi(database)
@@ -29,7 +32,7 @@ async function place() {
   return { database, sender: await makeSender() }
 }
 
-/** The mail role, so many days from today. */
+/** A connection with the mail role whose clock is set to `days` from today. */
 async function inTheFuture(database: TestDatabase, days: number) {
   await setClock(database, days)
   return openDatabase(database).as('mail')
@@ -43,8 +46,8 @@ const bodiesIn = async (database: TestDatabase, table: string): Promise<string[]
 const handOver = (database: TestDatabase, id: string) =>
   database.query('delete from mail.dispatch where message_id = $1', [id])
 
-/** What a worker gets to send, with the content. */
-async function lettersOf(mail: Awaited<ReturnType<typeof inTheFuture>>): Promise<Map<string, string>> {
+/** Claims the ready messages and returns their content by message id. */
+async function claimedContents(mail: Awaited<ReturnType<typeof inTheFuture>>): Promise<Map<string, string>> {
   const queue = new ClaimQueue(mail)
   await queue.sweep()
   await queue.refreshLanes()
@@ -62,8 +65,8 @@ async function lettersOf(mail: Awaited<ReturnType<typeof inTheFuture>>): Promise
 }
 
 describe('bodies', () => {
-  test('are deleted a day after the day of their mail, but for mail that is still to be sent', async () => {
-    const { database, sender } = await place()
+  test('are deleted one day after the day of their message, unless the message is unsent', async () => {
+    const { database, sender } = await setUp()
     const sent = await sender.send()
     const waiting = await sender.send({ text: 'It waits.' })
     const large = await sender.send({ text: 'x'.repeat(2 * 1024 * 1024) })
@@ -75,15 +78,15 @@ describe('bodies', () => {
     assert.equal((await bodiesIn(database, 'bodies')).length, 4, 'too early')
     mail = await inTheFuture(database, 3)
     await dropBodies(mail, 72)
-    assert.equal((await bodiesIn(database, 'bodies')).length, 4, 'kept for longer')
+    assert.equal((await bodiesIn(database, 'bodies')).length, 4, 'retained longer')
     const done = await dropBodies(mail, 24)
     assert.equal(done.moved, 3)
-    assert.equal(done.dropped.length, 2, 'the day and the next')
+    assert.equal(done.dropped.length, 2, 'that day and the next')
     assert.deepEqual(await bodiesIn(database, 'bodies'), [])
     assert.deepEqual(await bodiesIn(database, 'waiting_bodies'), [waiting, large, scheduled].sort())
     assert.deepEqual(await dropBodies(mail, 24), { moved: 0, dropped: [] }, 'once')
 
-    const messages = await lettersOf(mail)
+    const messages = await claimedContents(mail)
     assert.deepEqual([...messages.keys()].sort(), [waiting, large].sort())
     assert.match(messages.get(waiting) ?? '', /It waits\./)
     assert.ok((messages.get(large) ?? '').length > 2 * 1024 * 1024)
@@ -96,7 +99,7 @@ describe('bodies', () => {
 
     mail = await inTheFuture(database, 11)
     await dropBodies(mail, 24)
-    assert.deepEqual([...(await lettersOf(mail)).keys()], [scheduled])
+    assert.deepEqual([...(await claimedContents(mail)).keys()], [scheduled])
     await handOver(database, scheduled)
     mail = await inTheFuture(database, 14)
     await dropBodies(mail, 24)
@@ -107,8 +110,8 @@ describe('bodies', () => {
     assert.equal(tables.length, 0)
   })
 
-  test('are moved in bounded steps, by number and by bytes', async () => {
-    const { database, sender } = await place()
+  test('are moved in steps that are limited by rows and bytes', async () => {
+    const { database, sender } = await setUp()
     for (let no = 0; no < 5; no++) await sender.send({ text: 'x'.repeat(1000) })
     const mail = await inTheFuture(database, 2)
     interface Step {
@@ -130,10 +133,10 @@ describe('bodies', () => {
       last = rows[0]
       return last && [last.moved, last.dropped]
     }
-    // The day before has a partition of its own, in which nothing is.
+    // The previous day has an empty partition.
     assert.deepEqual(await step(2, 1_000_000), [0, true])
     assert.deepEqual(await step(2, 1_000_000), [2, false])
-    assert.deepEqual(await step(100, 1), [1, false], 'one at least')
+    assert.deepEqual(await step(100, 1), [1, false], 'at least one')
     assert.deepEqual(await step(2, 1_000_000), [2, false])
     assert.deepEqual(await step(2, 1_000_000), [0, true])
     assert.equal(await step(2, 1_000_000), undefined)
@@ -141,12 +144,12 @@ describe('bodies', () => {
     for (const sizes of ['null, 1, 1', '24, null, 1', '24, 1, null', '23, 1, 1'])
       await assert.rejects(
         database.query(`select * from mail.drop_bodies(${sizes}, null, null, null)`),
-        /24 to 87840 hours/,
+        /between 24 and 87840/,
       )
   })
 
-  test('of many waiting mails are scanned once, whatever was moved before', async () => {
-    const { database, sender } = await place()
+  test('of many unsent messages are scanned once, regardless of earlier moves', async () => {
+    const { database, sender } = await setUp()
     const id = await sender.send()
     await database.query(
       `with copy as (
@@ -165,8 +168,8 @@ describe('bodies', () => {
     assert.equal((await bodiesIn(database, 'waiting_bodies')).length, 12_001)
   })
 
-  test('wait while their partition is being read, and block no other transaction', async () => {
-    const { database, sender } = await place()
+  test('are not deleted while their partition is being read, and do not block other transactions', async () => {
+    const { database, sender } = await setUp()
     await handOver(database, await sender.send())
     const mail = await inTheFuture(database, 3)
     await mail.transaction(async (reader) => {

@@ -17,22 +17,23 @@ export interface Claimed {
   attempt: number
   first_attempt_at: Date
   due_at: Date
-  /** The database's time. */
+  /** Database time. */
   claimed_at: Date
 }
 
 export interface LaneToClaim extends LaneKey {
-  /** No ready mail of the lane is due before this. */
+  /** No ready message in the lane is due before this time. */
   watermark: Date
-  /** Maximum number of mails from this lane. */
+  /** Maximum number of messages to claim from this lane. */
   most: number
 }
 
 /**
- * Leases to the caller up to `most` mails of each lane, oldest first, and `limit` in all.
+ * Leases up to `most` messages from each lane to the caller, oldest first, and at most `limit` in total.
  *
- * Lanes of projects that may not send now (locked, held, without a subscription in force) and lanes that the operator holds
- * are skipped. Rows are updated by ctid, which the row lock keeps valid, so that the planner has no choice of plan.
+ * Skips lanes that the operator has put on hold, and lanes of projects that currently cannot send (locked,
+ * held, or without an active subscription). Rows are updated by ctid, which stays valid while the row is
+ * locked. This leaves the planner only one possible plan.
  */
 export async function claimRows(
   tx: Tx,
@@ -75,17 +76,18 @@ export interface QueuedMessage {
   size_bytes: number
   created_at: Date
   format: 'json' | 'mime'
-  /** Set for forwarded mail only. */
+  /** Set only for forwarded mail. */
   forwarded: Forwarded | null
-  /** Null if the mail is not traced. */
+  /** Null if the message is not traced. */
   trace: Buffer | null
-  /** Null for a large mail, whose content is read separately when it is sent. */
+  /** Null for a large message, whose content is read separately when the message is sent. */
   content: Buffer | null
 }
 
 /**
- * The messages of claimed mails, once for each message. If the body's partition was dropped since, the body was moved to
- * mail.waiting_bodies (mail.drop_bodies); those few are read in a second statement.
+ * Returns the messages for the claimed rows, each message once. If a body's partition was dropped in the
+ * meantime, the body was moved to mail.waiting_bodies (mail.drop_bodies). A second statement reads these few
+ * bodies.
  */
 export async function findQueuedMessages(
   tx: ReadTx,
@@ -111,8 +113,8 @@ const movedBodies = () => sql`
   select * from mail.waiting_bodies where shard = wanted.shard and message_id = wanted.id limit 1`
 
 /**
- * `limit 1` forces one lookup by key for each: PostgreSQL would scan the whole partition of a day for which it has no
- * statistics yet.
+ * `limit 1` forces a separate index lookup for each key. Without statistics for a new day, PostgreSQL would
+ * scan the whole partition.
  */
 async function selectQueuedMessages(
   tx: ReadTx,

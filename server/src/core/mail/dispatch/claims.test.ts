@@ -12,7 +12,7 @@ import { type ClaimCapacity, type Claimed, ClaimQueue } from './claims.ts'
 import { keepPartitions } from './partitions.ts'
 import { ResultPublisher } from './results.ts'
 
-/** The queue by itself: who is served when, what a lease is worth, what a closed project keeps. */
+/** Tests the queue without a dispatcher: scheduling, leases, and projects that cannot send mail. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -22,15 +22,15 @@ const mail = opened.as('mail')
 const acceptance = new Acceptance(mail, ['service'], ampleByteLimits)
 const plan = await makePlan({ max_mails_per_day: 1_000_000, max_mails_per_month: 1_000_000 })
 
-async function place() {
+async function makeSender() {
   const { id } = await makeProject({ plan_id: plan.id })
   const { name } = await makeDomain(id, { mta_provider: 'service', status: 'verified' })
   return { id, name }
 }
 
-type Place = Awaited<ReturnType<typeof place>>
+type Sender = Awaited<ReturnType<typeof makeSender>>
 
-async function send({ id, name }: Place, count: number, send_at: string | null = null): Promise<string[]> {
+async function send({ id, name }: Sender, count: number, send_at: string | null = null): Promise<string[]> {
   const draft = readDraft(
     { from: `a@${name}`, to: ['b@example.net'], subject: 's', text: 't', send_at },
     Date.now(),
@@ -46,15 +46,15 @@ async function send({ id, name }: Place, count: number, send_at: string | null =
   })
 }
 
-const room = (free: number, roomFor: ClaimCapacity['for'] = () => 1000): ClaimCapacity => ({
+const capacity = (free: number, capacityFor: ClaimCapacity['for'] = () => 1000): ClaimCapacity => ({
   free,
   freeLarge: 2,
-  for: roomFor,
+  for: capacityFor,
 })
 
 async function claim(queue: ClaimQueue, free: number): Promise<Claimed[]> {
   await queue.refreshLanes()
-  return (await queue.claim(room(free))).map(({ claimed }) => claimed)
+  return (await queue.claim(capacity(free))).map(({ claimed }) => claimed)
 }
 
 const ended = (claimed: Claimed, changes: Partial<EndedAttempt['decision']> = {}): EndedAttempt => ({
@@ -99,7 +99,7 @@ const eventsOf = async (id: string): Promise<string[]> =>
     )
   ).map(({ type }) => type)
 
-/** As if so much time had gone by: everything that is dated is dated back. */
+/** Simulates the passage of time by moving all timestamps into the past. */
 const age = (what: string) =>
   database.query(
     `update mail.dispatch set due_at = due_at - $1::interval, leased_until = leased_until - $1::interval,
@@ -108,9 +108,9 @@ const age = (what: string) =>
   )
 
 describe('a claim', () => {
-  test('takes the same share of every project, however much mail it has', async () => {
+  test('takes an equal share from every project, regardless of how much mail each has', async () => {
     await empty()
-    const [large, small, tiny] = [await place(), await place(), await place()]
+    const [large, small, tiny] = [await makeSender(), await makeSender(), await makeSender()]
     await send(large, 400)
     await send(small, 30)
     await send(tiny, 1)
@@ -121,12 +121,12 @@ describe('a claim', () => {
     }
     assert.deepEqual(await shares(), [10, 10, 1])
     const second = await shares()
-    assert.ok((second[1] ?? 0) >= 10, `the small one goes on in the next round: ${second}`)
+    assert.ok((second[1] ?? 0) >= 10, `the small project is served in the next round: ${second}`)
   })
 
-  test('never leases one mail to two of eight concurrent workers', async () => {
+  test('never leases a message to two of eight concurrent workers', async () => {
     await empty()
-    const at = await place()
+    const at = await makeSender()
     await send(at, 500)
     const workers = Array.from({ length: 8 }, () => new ClaimQueue(mail))
     const seen: string[] = []
@@ -137,7 +137,7 @@ describe('a claim', () => {
         }
       }),
     )
-    // A worker that found everything locked by others may have stopped early.
+    // A worker that found all rows locked may have stopped early.
     for (const row of await claim(new ClaimQueue(mail), 500)) seen.push(row.message_id)
     assert.equal(seen.length, 500)
     assert.equal(new Set(seen).size, 500)
@@ -145,30 +145,30 @@ describe('a claim', () => {
 
   test('skips lanes of an unavailable provider', async () => {
     await empty()
-    await send(await place(), 3)
+    await send(await makeSender(), 3)
     const queue = new ClaimQueue(mail)
     await queue.refreshLanes()
-    assert.equal((await queue.claim(room(10, () => 0))).length, 0)
-    assert.equal((await queue.claim(room(10))).length, 3)
+    assert.equal((await queue.claim(capacity(10, () => 0))).length, 0)
+    assert.equal((await queue.claim(capacity(10))).length, 3)
   })
 
-  test('takes no more of a lane than its capacity', async () => {
+  test("takes no more than the lane's capacity", async () => {
     await empty()
-    const [slow, quick] = [await place(), await place()]
+    const [slow, quick] = [await makeSender(), await makeSender()]
     await send(slow, 5)
     await send(quick, 5)
     const queue = new ClaimQueue(mail)
     await queue.refreshLanes()
-    const claims = await queue.claim(room(10, ({ project_id }) => (project_id === slow.id ? 2 : 10)))
-    const of = ({ id }: Place) => claims.filter(({ claimed }) => claimed.project_id === id).length
+    const claims = await queue.claim(capacity(10, ({ project_id }) => (project_id === slow.id ? 2 : 10)))
+    const of = ({ id }: Sender) => claims.filter(({ claimed }) => claimed.project_id === id).length
     assert.deepEqual([of(slow), of(quick)], [2, 5])
   })
 
-  test('serves a project beside 200 locked ones without delay', async () => {
+  test('serves a project among 200 locked ones without delay', async () => {
     await empty()
-    const [open, closed] = [await place(), await place()]
+    const [open, closed] = [await makeSender(), await makeSender()]
     await send(open, 60)
-    // Lanes alone matter here, so the locked ones are made by SQL.
+    // Only lanes matter here, so the locked projects are created with SQL.
     await database.query(
       `with made as (
          insert into control.projects (user_id, name, plan_id, is_locked)
@@ -180,9 +180,9 @@ describe('a claim', () => {
     assert.equal((await claim(new ClaimQueue(mail), 50)).length, 50)
   })
 
-  test('takes mail of one provider while another is unavailable', async () => {
+  test('takes mail for one provider while another is unavailable', async () => {
     await empty()
-    const at = await place()
+    const at = await makeSender()
     await send(at, 3)
     await database.query(
       `update mail.dispatch set provider = 'ses' where message_id = any(array(
@@ -191,26 +191,26 @@ describe('a claim', () => {
     )
     const queue = new ClaimQueue(mail)
     await queue.refreshLanes()
-    const claimed = await queue.claim(room(10, ({ provider }) => (provider === 'ses' ? 0 : 10)))
+    const claimed = await queue.claim(capacity(10, ({ provider }) => (provider === 'ses' ? 0 : 10)))
     assert.deepEqual(
       claimed.map((one) => one.claimed.provider),
       ['service', 'service'],
     )
   })
 
-  test('finds mail that is accepted after the lane was found empty', async () => {
+  test('finds mail that was accepted after the lane was found empty', async () => {
     await empty()
-    const at = await place()
+    const at = await makeSender()
     await send(at, 2)
     const queue = new ClaimQueue(mail)
     assert.equal((await claim(queue, 10)).length, 2)
-    assert.equal((await queue.claim(room(10))).length, 0)
+    assert.equal((await queue.claim(capacity(10))).length, 0)
     await send(at, 3)
-    assert.equal((await queue.claim(room(10))).length, 3, 'without another look at the lanes')
+    assert.equal((await queue.claim(capacity(10))).length, 3, 'without refreshing the lanes')
   })
 })
 
-describe('a project that may not send', () => {
+describe('a project that cannot send', () => {
   const closings: [string, (id: number) => Promise<unknown>, (id: number) => Promise<unknown>][] = [
     [
       'locked',
@@ -229,9 +229,9 @@ describe('a project that may not send', () => {
     ],
   ]
   for (const [what, close, open] of closings) {
-    test(`${what}: keeps its mail, which is sent afterwards`, async () => {
+    test(`${what}: keeps its mail queued and sends it afterwards`, async () => {
       await empty()
-      const [closed, other] = [await place(), await place()]
+      const [closed, other] = [await makeSender(), await makeSender()]
       await send(closed, 5)
       await send(other, 2)
       await close(closed.id)
@@ -249,7 +249,7 @@ describe('a project that may not send', () => {
 
   test('for more than seven days has its mail failed, with an event', async () => {
     await empty()
-    const at = await place()
+    const at = await makeSender()
     const [id = ''] = await send(at, 1)
     await admin.patch(`/projects/${at.id}`, { is_locked: true, reason: 'Card testing' })
     await age('7 days 1 second')
@@ -263,9 +263,9 @@ describe('a project that may not send', () => {
 })
 
 describe('a lease', () => {
-  test('that has expired passes the mail to another worker, and the first one writes nothing', async () => {
+  test('that has expired lets another worker claim the message, and the first worker writes nothing', async () => {
     await empty()
-    const [id = ''] = await send(await place(), 1)
+    const [id = ''] = await send(await makeSender(), 1)
     const queue = new ClaimQueue(mail)
     const [first] = await claim(queue, 10)
     await queue.sweep()
@@ -285,9 +285,9 @@ describe('a lease', () => {
 })
 
 describe('the result of an attempt', () => {
-  test('sent: the dispatch row is deleted, the attempt and the count are recorded', async () => {
+  test('sent: deletes the dispatch row and records the attempt and the count', async () => {
     await empty()
-    const at = await place()
+    const at = await makeSender()
     const [id = ''] = await send(at, 1)
     const [claimed] = await claim(new ClaimQueue(mail), 10)
     assert.ok(claimed)
@@ -310,9 +310,9 @@ describe('the result of an attempt', () => {
     assert.deepEqual(day, { sent: 1 })
   })
 
-  test('deferred: one event, retried when due', async () => {
+  test('deferred: writes one event and retries when due', async () => {
     await empty()
-    const [id = ''] = await send(await place(), 1)
+    const [id = ''] = await send(await makeSender(), 1)
     const queue = new ClaimQueue(mail)
     for (let round = 1; round <= 3; round++) {
       const [claimed] = await claim(queue, 10)
@@ -336,7 +336,7 @@ describe('the result of an attempt', () => {
 
   test('does not overwrite a status that a report has set', async () => {
     await empty()
-    const [id = ''] = await send(await place(), 1)
+    const [id = ''] = await send(await makeSender(), 1)
     const [claimed] = await claim(new ClaimQueue(mail), 10)
     assert.ok(claimed)
     await database.query(`update mail.recipients set status = 'delivered' where message_id = $1`, [id])
@@ -347,9 +347,9 @@ describe('the result of an attempt', () => {
 })
 
 describe('scheduled mail', () => {
-  test('is claimed at its time, and not before', async () => {
+  test('is not claimed before its scheduled time', async () => {
     await empty()
-    const [id = ''] = await send(await place(), 1, new Date(Date.now() + 3600_000).toISOString())
+    const [id = ''] = await send(await makeSender(), 1, new Date(Date.now() + 3600_000).toISOString())
     const queue = new ClaimQueue(mail)
     await queue.sweep()
     assert.equal((await claim(queue, 10)).length, 0)
@@ -362,7 +362,7 @@ describe('scheduled mail', () => {
 })
 
 describe('partitions', () => {
-  test('are created ahead, and dropped when they are old and no mail waits in them', async () => {
+  test('are created in advance and dropped when they are old and contain no unsent mail', async () => {
     const old = `date_trunc('day', now()) - interval '80 days'`
     const name = async () =>
       (await database.query<{ name: string }>(`select to_char(${old}, '"messages_"YYYYMMDD') as name`))[0]
@@ -379,13 +379,13 @@ describe('partitions', () => {
        values (postern.uuid7(${old} + interval '1 hour'), 0, 1, 1, 'service', 'late@example.net')`,
     )
     await keep()
-    assert.ok(await exists(), 'mail still waits in it')
+    assert.ok(await exists(), 'it still contains unsent mail')
     await database.query(`delete from mail.dispatch where recipient = 'late@example.net'`)
     assert.deepEqual(await keep(), { made: 0, dropped: 1 })
     assert.ok(!(await exists()))
   })
 
-  test('are not dropped without a retention', async () => {
+  test('are not dropped without a valid retention period', async () => {
     for (const days of ['null', '0', '3661']) {
       await assert.rejects(database.query(`select mail.maintain_partitions(14, ${days})`), /between 1 and 60/)
     }

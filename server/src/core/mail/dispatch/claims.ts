@@ -7,21 +7,21 @@ import { expireAwaiting, expireReady, findSweepable, promoteDue, recoverLeases }
 
 export type { Claimed, LaneKey, QueuedMessage }
 
-// The mail queue (mail.dispatch) as one worker uses it: claims, sweeps and expiry. The states and transitions of a row are
-// in migrations/000003_mail.sql.
+// One worker's view of the mail queue (mail.dispatch): claims, sweeps and expiry. migrations/000003_mail.sql
+// documents a row's states and transitions.
 //
-// A claim is a lease of one minute, committed before anything is sent, so no transaction is open during network calls. All
-// times are the database's.
+// A claim is a one-minute lease, committed before sending starts, so no transaction is open during network
+// calls. All timestamps come from the database.
 
 export const leaseSeconds = 60
 
-/** Mail that cannot be claimed (project blocked, provider unavailable) fails after this many days. */
-const keptReadyDays = 7
-/** Lanes beyond this number are found once some of these are empty. */
+/** Mail fails after this many days if it cannot be claimed (project blocked or provider unavailable). */
+const maxReadyDays = 7
+/** If there are more lanes, the rest are found once some of these are empty. */
 const maxLanes = 10_000
 const sweptAtOnce = 1_000
 
-/** How many mails a worker can claim. */
+/** The number of messages that a worker can claim. */
 export interface ClaimCapacity {
   free: number
   freeLarge: number
@@ -46,12 +46,12 @@ export class ClaimQueue {
     return this.#lanes.size > 0
   }
 
-  /** Claims mails of the lanes of the next round, from each lane at most its share and its capacity. */
+  /** Claims messages from the lanes in the next round, limited by each lane's share and capacity. */
   async claim(capacity: ClaimCapacity): Promise<{ claimed: Claimed; message: QueuedMessage }[]> {
     const round = this.#lanes.nextRound((lane) => capacity.for(lane) > 0)
     if (round.length === 0) return []
     const share = shareOf(capacity.free, round.length)
-    // One mail for each large lane, and `freeLarge` for all of them.
+    // At most one message from each large-mail lane, and `freeLarge` in total.
     let { freeLarge } = capacity
     const lanes = round
       .filter(({ is_large }) => !is_large || freeLarge-- > 0)
@@ -75,8 +75,8 @@ export class ClaimQueue {
   }
 
   /**
-   * Makes due mails ready, recovers expired leases, and fails mails whose report did not arrive. `hasResults`: another
-   * worker left results to publish.
+   * Makes due messages ready, recovers expired leases, and fails messages for which no report arrived.
+   * `hasResults` is true if another worker left unpublished results.
    */
   async sweep(): Promise<{ hasResults: boolean }> {
     const { is_due, is_lost, is_awaited, has_results } = await this.#db.readOne(findSweepable)
@@ -91,21 +91,21 @@ export class ClaimQueue {
     return { hasResults: has_results || is_awaited }
   }
 
-  /** Fails mail that has been ready for too long. */
+  /** Fails messages that have been ready for too long. */
   async expire(): Promise<void> {
     const lanes = await this.#db.readOne((tx) =>
-      findLanes(tx, { maySend: false, readyForDays: keptReadyDays, limit: maxLanes }),
+      findLanes(tx, { maySend: false, readyForDays: maxReadyDays, limit: maxLanes }),
     )
     for (const lane of lanes) {
       const step = (tx: Tx) =>
-        expireReady(tx, lane, { days: keptReadyDays, reply: expiredReply, limit: sweptAtOnce })
+        expireReady(tx, lane, { days: maxReadyDays, reply: expiredReply, limit: sweptAtOnce })
       while ((await this.#db.transaction(step)) === sweptAtOnce);
     }
   }
 }
 
-const expiredReply = `Not sent within ${keptReadyDays} days: the project was locked or held, or no mail server was available.`
+const expiredReply = `Not sent within ${maxReadyDays} days: the project was locked or held, or no mail server was available.`
 
 const missingReportReply =
-  'The mail may have been sent: the connection to the provider was lost during the hand-over, and the provider did not ' +
-  'report within one hour that it accepted the mail. It is not sent again.'
+  'The message may have been sent: the connection to the provider was lost during submission, and the provider did not ' +
+  'report within one hour that it accepted the message. It will not be sent again.'

@@ -16,8 +16,9 @@ export interface ComposeDeps {
 }
 
 /**
- * Composes a stored message for one recipient. A submitted message is only completed. It is DKIM-signed, and its return path
- * (VERP) identifies the message, the recipient and the attempt.
+ * Composes and DKIM-signs a stored message for one recipient. A message submitted over SMTP is already
+ * composed; only missing header fields are added. The return path (VERP) identifies the message, the
+ * recipient and the attempt.
  */
 export async function composeFor(
   claimed: Claimed,
@@ -51,9 +52,10 @@ export async function composeFor(
 }
 
 /**
- * Forwarded mail is sent unchanged. Its envelope sender is rewritten (SRS), or replaced by the VERP return path if the SRS
- * address would be too long; the null sender stays. Reports identify the mail by the envelope id, which is signed like a
- * return path. Success reports are not requested: those are for the original sender to request.
+ * Forwarded mail is sent unchanged. Its envelope sender is rewritten (SRS), or replaced by the VERP return
+ * path if the SRS address would be too long. A null sender is not changed. Reports identify the message by
+ * the envelope id, which is signed in the same way as a return path. Success reports are not requested,
+ * because only the original sender can request them.
  */
 function composeForwarded(
   { recipient, claimed_at }: Claimed,

@@ -12,11 +12,14 @@ import { type Claimed, ClaimQueue } from './claims.ts'
 import { ResultPublisher } from './results.ts'
 import { decideRetry } from './retry-policy.ts'
 
-/** Mail that a provider may have: written down before the call, never sent twice, ended by a word or by the clock. */
+/**
+ * Mail with an unknown outcome: the attempt is recorded before the call, the message is never sent twice, and
+ * a report or a timeout determines its final status.
+ */
 const database = await testDatabase()
 const db = openDatabase(database, { poolSize: 8 }).as('mail')
 const { makeMail, stateOf, countsOf } = mailRows(database)
-const beginner = new AttemptStarter(db)
+const starter = new AttemptStarter(db)
 const queue = new ClaimQueue(db)
 const publisher = new ResultPublisher(db, { suppressOn: new Set(), onError: assert.ifError })
 const withinSeconds = 41
@@ -46,7 +49,7 @@ async function lease({ seconds = 60, attempt = 1 } = {}): Promise<Leased> {
 
 const begun = async (options: Parameters<typeof lease>[0] = {}): Promise<Leased> => {
   const leased = await lease(options)
-  assert.equal(await beginner.start(leased.claimed, withinSeconds), true)
+  assert.equal(await starter.start(leased.claimed, withinSeconds), true)
   return leased
 }
 
@@ -71,7 +74,7 @@ async function sweep(): Promise<void> {
   await publisher.settled()
 }
 
-/** The same a while later, for this mail alone. */
+/** Moves this message's timestamps into the past. */
 const later = ({ mail }: Leased, interval: string) =>
   database.query(
     `update mail.dispatch set leased_until = leased_until - $2::interval, due_at = due_at - $2::interval
@@ -88,7 +91,7 @@ const hear = ({ mail }: Leased, kind: FeedbackKind, digest: number) => {
   return db.transaction((tx) => applyFeedback(tx, feedback, new Set()))
 }
 
-async function told({ mail }: Leased) {
+async function stateFor({ mail }: Leased) {
   const { status, dispatch, events } = await stateOf(mail)
   const attempts = await database.query<{ outcome: string }>(
     'select outcome from mail.attempts where message_id = $1 order by attempt',
@@ -101,48 +104,48 @@ async function told({ mail }: Leased) {
 }
 
 describe('an attempt that is recorded before the call', () => {
-  test('is committed when start resolves, many at once', async () => {
+  test('is committed before start resolves, with many attempts per transaction', async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => lease()))
-    const answers = await Promise.all(all.map(({ claimed }) => beginner.start(claimed, withinSeconds)))
+    const answers = await Promise.all(all.map(({ claimed }) => starter.start(claimed, withinSeconds)))
     assert.ok(answers.every(Boolean))
-    for (const one of all) assert.deepEqual((await told(one)).attempts, ['begun'])
+    for (const one of all) assert.deepEqual((await stateFor(one)).attempts, ['begun'])
   })
 
-  test('is not started when the lease is too short, has expired, is of another attempt, or was already used', async () => {
+  test('is not started if the lease is too short, expired, already used, or belongs to another attempt', async () => {
     const short = await lease({ seconds: withinSeconds - 1 })
     const over = await lease({ seconds: -1 })
     const other = await lease({ attempt: 3 })
     const again = await begun()
     const answers = await Promise.all([
-      beginner.start(short.claimed, withinSeconds),
-      beginner.start(over.claimed, withinSeconds),
-      beginner.start({ ...other.claimed, attempt: 2 }, withinSeconds),
-      beginner.start(again.claimed, withinSeconds),
+      starter.start(short.claimed, withinSeconds),
+      starter.start(over.claimed, withinSeconds),
+      starter.start({ ...other.claimed, attempt: 2 }, withinSeconds),
+      starter.start(again.claimed, withinSeconds),
     ])
     assert.deepEqual(answers, [false, false, false, false])
-    for (const one of [short, over, other]) assert.deepEqual((await told(one)).attempts, [])
+    for (const one of [short, over, other]) assert.deepEqual((await stateFor(one)).attempts, [])
   })
 
-  test('gets its outcome when the response was read', async () => {
+  test("gets its outcome from the provider's response", async () => {
     const one = await begun()
     await finish(one, taken)
     const state = { status: 'sent', dispatch: null, events: ['sent'], attempts: ['sent'] }
-    assert.deepEqual(await told(one), state)
+    assert.deepEqual(await stateFor(one), state)
     const two = await begun()
     await finish(two, throttled)
     const after = { status: 'queued', dispatch: 'deferred', events: [], attempts: ['unreachable'] }
-    assert.deepEqual(await told(two), after)
+    assert.deepEqual(await stateFor(two), after)
   })
 })
 
 describe('an expired lease', () => {
-  test('makes the mail ready again, unless an attempt was recorded', async () => {
+  test('makes the message ready again unless an attempt was recorded', async () => {
     const [idle, called] = [await lease(), await begun()]
     for (const one of [idle, called]) await later(one, '2 minutes')
     const [before] = await database.query<{ now: string }>('select postern.now()::text as now')
     await queue.sweep()
-    assert.equal((await told(idle)).dispatch, 'ready')
-    assert.deepEqual(await told(called), {
+    assert.equal((await stateFor(idle)).dispatch, 'ready')
+    assert.deepEqual(await stateFor(called), {
       ...{ status: 'queued', dispatch: 'awaiting', events: [], attempts: ['begun'] },
     })
     const [row] = await database.query(
@@ -154,23 +157,23 @@ describe('an expired lease', () => {
     assert.deepEqual(row, { is_released: true, is_in_an_hour: true })
   })
 
-  test('lets the first worker still record its result if no other worker may claim the mail', async () => {
+  test('still lets the first worker record its result if no other worker can claim the message', async () => {
     const [one, two] = [await begun(), await begun()]
     for (const each of [one, two]) await later(each, '2 minutes')
     await queue.sweep()
     await finish(one, taken)
     await finish(two, throttled)
-    assert.deepEqual([(await told(one)).dispatch, (await told(one)).status], [null, 'sent'])
-    assert.deepEqual([(await told(two)).dispatch, (await told(two)).status], ['deferred', 'queued'])
+    assert.deepEqual([(await stateFor(one)).dispatch, (await stateFor(one)).status], [null, 'sent'])
+    assert.deepEqual([(await stateFor(two)).dispatch, (await stateFor(two)).status], ['deferred', 'queued'])
   })
 })
 
 describe('a result that cannot be recorded', () => {
-  test('is retried for as long as no other worker may claim the mail', async () => {
+  test('is retried for as long as no other worker can claim the message', async () => {
     const proxy = await startPostgresProxy(database.url)
     const away = openDatabase({ ...database, url: proxy.urlOf(database.url) }).as('mail')
     const faults: { error: unknown; lost: number }[] = []
-    const finisher = new AttemptRecorder(away, {
+    const recorder = new AttemptRecorder(away, {
       onRecorded: () => {},
       onError: (error, lost) => void faults.push({ error, lost }),
     })
@@ -182,43 +185,46 @@ describe('a result that cannot be recorded', () => {
       void proxy.cut()
       return true
     }
-    const writing = finisher.record(endedOf(kept), 10 * patienceMs)
-    await finisher.record(endedOf(given), 300)
+    const writing = recorder.record(endedOf(kept), 10 * patienceMs)
+    await recorder.record(endedOf(given), 300)
     assert.equal(faults.at(-1)?.lost, 1, inspect(faults))
     await later(kept, '2 minutes')
-    // A transaction that was cut off holds the row until the server has noticed.
-    await eventually('the lease is over', async () => {
+    // An aborted transaction holds the row lock until the server notices the disconnect.
+    await eventually('the lease has expired', async () => {
       await queue.sweep()
-      return (await told(kept)).dispatch !== 'leased'
+      return (await stateFor(kept)).dispatch !== 'leased'
     })
-    assert.equal((await told(kept)).dispatch, 'awaiting')
+    assert.equal((await stateFor(kept)).dispatch, 'awaiting')
     delete proxy.hooks.onStatement
     await writing
-    assert.deepEqual([(await told(kept)).dispatch, (await told(given)).dispatch], ['deferred', 'leased'])
+    assert.deepEqual(
+      [(await stateFor(kept)).dispatch, (await stateFor(given)).dispatch],
+      ['deferred', 'leased'],
+    )
   })
 })
 
-describe('mail that a provider may have', () => {
+describe('mail that a provider may have accepted', () => {
   const doubtful = async (): Promise<Leased> => {
     const one = await begun()
     await finish(one, lost)
-    assert.deepEqual(await told(one), {
+    assert.deepEqual(await stateFor(one), {
       ...{ status: 'queued', dispatch: 'awaiting', events: [], attempts: ['unknown'] },
     })
     return one
   }
 
-  test('is not claimed, not recovered and not promoted', async () => {
+  test('is not claimed, recovered or promoted', async () => {
     const one = await doubtful()
     await later(one, '59 minutes')
     await queue.sweep()
     await queue.expire()
     await queue.refreshLanes()
     assert.deepEqual(await queue.claim({ free: 1000, freeLarge: 1000, for: () => 1000 }), [])
-    assert.equal((await told(one)).dispatch, 'awaiting')
+    assert.equal((await stateFor(one)).dispatch, 'awaiting')
   })
 
-  test('fails after an hour without a report, and says that it may have been sent', async () => {
+  test('fails after an hour without a report, and its reply states that it may have been sent', async () => {
     const one = await doubtful()
     await later(one, '61 minutes')
     await sweep()
@@ -241,32 +247,32 @@ describe('mail that a provider may have', () => {
     ['complained', 'complained', ['sent', 'complained']],
   ]
   for (const [kind, status, events] of words) {
-    test(`ends with the report "${kind}" of the provider`, async () => {
+    test(`is completed by the provider's "${kind}" report`, async () => {
       const one = await doubtful()
       await hear(one, kind, 1)
-      assert.deepEqual(await told(one), { status, dispatch: null, events, attempts: ['sent'] })
+      assert.deepEqual(await stateFor(one), { status, dispatch: null, events, attempts: ['sent'] })
       assert.equal((await countsOf(one.mail.projectId))['sent'], 1)
       await later(one, '61 minutes')
       await queue.sweep()
-      assert.deepEqual((await told(one)).status, status)
+      assert.deepEqual((await stateFor(one)).status, status)
     })
 
-    test(`"${kind}" before the worker recorded its result is published once`, async () => {
+    test(`is published once when a "${kind}" report precedes the worker's result`, async () => {
       const one = await begun()
       await hear(one, kind, 1)
       await finish(one, taken)
-      assert.deepEqual(await told(one), { status, dispatch: null, events, attempts: ['sent'] })
+      assert.deepEqual(await stateFor(one), { status, dispatch: null, events, attempts: ['sent'] })
       assert.equal((await countsOf(one.mail.projectId))['sent'], 1)
     })
   }
 
-  test('"sent" after the worker recorded it, or after a later status, changes nothing', async () => {
+  test('is not changed by a "sent" report after the same or a later status', async () => {
     const one = await begun()
     await finish(one, taken)
     assert.equal(await hear(one, 'sent', 1), 'overtaken')
     await hear(one, 'delivered', 2)
     assert.equal(await hear(one, 'sent', 3), 'overtaken')
-    assert.deepEqual((await told(one)).events, ['sent', 'delivered'])
+    assert.deepEqual((await stateFor(one)).events, ['sent', 'delivered'])
     assert.deepEqual(await countsOf(one.mail.projectId), { sent: 1, delivered: 1 })
   })
 })

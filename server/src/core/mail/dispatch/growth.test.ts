@@ -14,13 +14,13 @@ import { claimRows, findQueuedMessages } from './claims.sql.ts'
 import { ClaimQueue } from './claims.ts'
 import { findLanes } from './lanes.sql.ts'
 
-/** What must not become slower as days and projects become many. bench/README.md tells how much it was. */
+/** Costs that must not grow with the number of days and projects. bench/README.md has the measurements. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { makeProject, makeDomain } = fixtures(database, await signedIn(api))
 const mail = openDatabase(database).as('mail')
 
-/** Counts, and passes on. */
+/** Counts statements and passes them on. */
 function counted() {
   const counts = { transactions: 0, glances: 0 }
   const db: UnscopedDb = {
@@ -48,7 +48,7 @@ async function send(projects: number): Promise<void> {
   }
 }
 
-/** A statement locks every partition that it was planned for. */
+/** A statement locks every partition in its plan. */
 async function partitionsLocked(tx: ReadTx, table: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(distinct relation)::int as count from pg_locks
@@ -57,8 +57,8 @@ async function partitionsLocked(tx: ReadTx, table: string): Promise<number> {
   return rows[0]?.count ?? Number.NaN
 }
 
-describe('with mail of several projects waiting', () => {
-  test('sweep and expiry cost one statement each, and no transaction', async () => {
+describe('with queued mail from several projects', () => {
+  test('sweep and expiry each need one statement and no transaction', async () => {
     await send(3)
     const { counts, queue } = counted()
     await queue.sweep()

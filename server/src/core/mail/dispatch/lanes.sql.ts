@@ -4,10 +4,13 @@ import type { ProviderName } from '../../../providers/sending-identities.ts'
 import { isNotHeld, maySendNow } from '../../control/projects/may-send.ts'
 import { readyLanes } from './ready-lanes.ts'
 
-/** `none`: mail of a test key, which is handed to no provider. */
+/** `none`: mail accepted with a test key, which is not sent. */
 export type DispatchProvider = ProviderName | 'none'
 
-/** A lane is what one project sends through one provider, large mails apart: the unit of fairness (round-robin). */
+/**
+ * A lane is the unit of fairness (round-robin): one project's mail to one provider. Large messages have
+ * separate lanes.
+ */
 export interface LaneKey {
   shard: number
   project_id: number
@@ -16,13 +19,14 @@ export interface LaneKey {
 }
 
 export interface LaneRow extends LaneKey {
-  /** When its oldest ready mail became due. */
+  /** When the lane's oldest ready message became due. */
   oldest: Date
 }
 
 /**
- * Every lane with ready mail. With `maySend`, only lanes of projects that may send now: others would take a share of each
- * round and yield nothing. With `readyForDays`, only lanes whose oldest mail has been ready for longer.
+ * Finds every lane with ready mail. `maySend` limits the result to projects that can currently send; other
+ * projects' lanes would waste a share of each round. `readyForDays` limits the result to lanes whose oldest
+ * message has been ready for longer than that.
  */
 export async function findLanes(
   tx: ReadTx,

@@ -1,29 +1,31 @@
 import type { Claimed } from './claims.sql.ts'
 import type { LaneKey, LaneRow } from './lanes.sql.ts'
 
-// Round-robin scheduling over the lanes that a worker knows to have mail. Every lane has the same share of each round,
-// however much mail it has: a project with 200,000 mails delays one with a single mail by one round, not by 200,000.
+// Round-robin scheduling over the lanes in which a worker has found mail. Every lane gets the same share of
+// each round, regardless of its length: a project with 200,000 messages delays a project with one message by
+// one round, not by 200,000 messages.
 //
-// Each lane has a watermark: no ready mail of the lane is due before it. Claimed and deleted rows stay in the index until no
-// snapshot can see them, and without the watermark each claim would step over all of them. A row becomes visible slightly
-// later than its due time, so the watermark stays `settlingMs` behind; `update` resets it to the oldest ready mail.
+// Each lane has a watermark: no ready message in the lane is due before it. Claimed and deleted rows stay in
+// the index until no snapshot can see them, and without the watermark each claim would have to skip all of
+// them. A row becomes visible slightly after its due time, so the watermark lags by `settlingMs`. `update`
+// resets the watermark to the oldest ready message.
 
 const settlingMs = 2_000
 
 interface Lane extends LaneKey {
-  /** No ready mail of the lane is due before this. */
+  /** No ready message in the lane is due before this time. */
   watermark: Date
   emptyRounds: number
 }
 
-/** Each lane of a round costs one index probe. */
+/** Each lane in a round costs one index probe. */
 const maxLanesPerRound = 64
-/** After so many rounds without mail, a lane is removed until the next `update`. */
+/** After this many rounds without mail, a lane is removed until the next `update`. */
 const maxEmptyRounds = 20
 
 export class Lanes {
   #lanes = new Map<string, Lane>()
-  /** The index of the lane at which the next round starts. */
+  /** Index of the lane at which the next round starts. */
   #next = 0
 
   get size(): number {
@@ -37,7 +39,7 @@ export class Lanes {
     }
   }
 
-  /** The lanes of the next round, of those that have capacity. */
+  /** Returns the lanes of the next round, limited to lanes with capacity. */
   nextRound(hasCapacity: (lane: LaneKey) => boolean): Lane[] {
     const all = [...this.#lanes.values()].filter(hasCapacity)
     if (all.length === 0) return []
@@ -47,7 +49,7 @@ export class Lanes {
     return round
   }
 
-  /** Moves the watermarks of a round's lanes by what was claimed. */
+  /** Advances the watermarks of the round's lanes past the claimed messages. */
   recordRound(round: readonly LaneKey[], claimed: readonly Claimed[]): void {
     const newest = new Map<string, number>()
     for (const row of claimed) {
@@ -73,6 +75,6 @@ export class Lanes {
 export const keyOf = ({ shard, project_id, provider, is_large }: LaneKey): string =>
   `${shard} ${project_id} ${provider}${is_large ? ' large' : ''}`
 
-/** The share of each lane of a round, at least one mail. */
+/** Each lane's share of a round: at least one message. */
 export const shareOf = (free: number, lanes: number): number =>
   Math.max(1, Math.floor(free / Math.max(1, lanes)))

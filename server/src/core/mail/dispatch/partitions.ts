@@ -1,10 +1,13 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 
-/** If no worker runs for longer than this, mail is refused, because its partition does not exist. */
+/** If no worker runs for longer than this, mail is rejected because its partition does not exist. */
 const aheadDays = 14
 
-/** Creates and drops the partitions of messages, bodies, recipients, attempts and events; see mail.maintain_partitions. */
+/**
+ * Creates and drops the partitions for messages, bodies, recipients, attempts and events; see
+ * mail.maintain_partitions.
+ */
 export async function keepPartitions(
   tx: Tx,
   retentionDays: number,
@@ -14,7 +17,9 @@ export async function keepPartitions(
   return rows[0] ?? { made: 0, dropped: 0 }
 }
 
-/** Limits of one step, so that no transaction takes long, and of one run. The next run continues. */
+/**
+ * Limits per step, to keep transactions short, and per run. The next run continues where this one stopped.
+ */
 const stepRows = 5_000
 const stepBytes = 64 * 1024 * 1024
 const runMs = 30_000
@@ -27,7 +32,7 @@ interface Step {
   last_message: string | null
 }
 
-/** Deletes the bodies of mail that was handed over or has failed, day by day, in steps; see mail.drop_bodies. */
+/** Deletes the bodies of messages that were sent or failed, day by day, in steps; see mail.drop_bodies. */
 export async function dropBodies(
   db: Db,
   retentionHours: number,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 
-/** A condition on the rows of one project, or of all. */
+/** The condition that selects one project's rows, or all rows. */
 const only = (projectId: number | undefined, table: RawBuilder<unknown>) =>
   projectId === undefined
     ? sql`true`
@@ -29,14 +29,14 @@ export interface LaneRow {
   scheduled: number
   leased: number
   awaiting: number
-  /** The due time of the oldest ready mail. */
+  /** Due time of the oldest ready message. */
   oldest_ready_at: Date | null
   is_locked: boolean
   is_held: boolean
   subscription: string | null
 }
 
-/** Ordered by the number of mails, largest first. */
+/** Ordered by number of messages, descending. */
 export async function listLanes(
   tx: ReadTx,
   projectId: number | undefined,
@@ -70,7 +70,9 @@ export interface HandedOverRow {
   handed_over_at: Date
 }
 
-/** Mail of messages of one day, `daysAgo`, that an MTA accepted and for which it has sent no final report. */
+/**
+ * Messages created `daysAgo` days ago that an MTA has accepted but for which it has not sent a final report.
+ */
 const handedOver = (projectId: number | undefined, daysAgo: number) => sql`
   from mail.recipients as recipients
   join mail.attempts as attempts

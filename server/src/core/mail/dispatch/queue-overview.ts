@@ -9,22 +9,24 @@ import {
   listLanes,
 } from './queue-overview.sql.ts'
 
-/** What `postern queue` shows an operator: all mail that is not handed over yet, and why it waits. */
+/**
+ * The output of `postern queue`: all mail that has not been handed off to a provider, and why it is waiting.
+ */
 export interface QueueOverview {
   holds: DispatchHold[]
   states: { state: string; mails: number; oldest_due_at: string }[]
-  /** Ordered by the number of mails, largest first; limited. */
+  /** Ordered by number of messages, descending; limited. */
   lanes: LaneOverview[]
 }
 
 export interface LaneOverview
   extends Omit<LaneRow, 'oldest_ready_at' | 'is_locked' | 'is_held' | 'subscription'> {
   oldest_ready_at: string | null
-  /** Why nothing of it is claimed; empty when it has its turn. */
+  /** The reasons why nothing in this lane is claimed; empty if its mail can be claimed. */
   waits_for: ('operator_hold' | 'project_lock' | 'project_hold' | 'subscription')[]
 }
 
-/** Of one project, or of all projects. */
+/** For one project, or for all projects. */
 export const overviewOf = (
   db: Db,
   projectId: number | undefined,
@@ -75,12 +77,12 @@ export interface HandedOver {
   }[]
 }
 
-/** Postfix keeps mail for five days by default. */
+/** Postfix keeps undelivered mail for five days by default. */
 export const handedOverDays = 5
 
 /**
- * Mail that an MTA accepted and has not finally reported on, with the MTA's queue ids. Read day by day, newest first, until
- * enough are found: each day is a partition.
+ * Mail that an MTA has accepted but for which it has not sent a final report, with the MTA's queue ids. Each
+ * day is a partition, so days are read one by one, newest first, until enough messages are found.
  */
 export const handedOverOf = (db: Db, projectId: number | undefined, atMost: number): Promise<HandedOver> =>
   db.read(async (tx) => {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 
 /**
- * `lane (shard, project_id, provider, is_large, due_at)`, for a `with recursive`: each lane with ready mail, and the due time
- * of its oldest. A loose index scan: one index probe for each lane, however much mail it has; `select distinct` would read
- * every row.
+ * `lane (shard, project_id, provider, is_large, due_at)` for a `with recursive`: each lane with ready mail,
+ * and the due time of its oldest message. This is a loose index scan with one index probe per lane; `select
+ * distinct` would read every row.
  */
 export const readyLanes = sql`
   lane as (

@@ -21,7 +21,10 @@ export interface AttemptResult extends ResultKey {
 
 const columns = sql`shard, message_id, recipient_no, attempt, type, project_id, is_test, recipient, status, diagnostic`
 
-/** Deletes those of these results that are still there and that no other transaction is publishing. */
+/**
+ * Deletes and returns the specified results, except those that another transaction is publishing or has
+ * published.
+ */
 export async function takeResults(tx: Tx, keys: readonly ResultKey[]): Promise<AttemptResult[]> {
   const each = <T>(value: (key: ResultKey) => T): T[] => keys.map(value)
   const { rows } = await sql<AttemptResult>`
@@ -41,7 +44,10 @@ export async function takeResults(tx: Tx, keys: readonly ResultKey[]): Promise<A
   return rows
 }
 
-/** All of one recipient. Waits for a transaction that is publishing one of them. */
+/**
+ * Deletes and returns all results for one recipient. Waits for any transaction that is publishing one of
+ * them.
+ */
 export async function takeResultsOf(
   tx: Tx,
   { shard, messageId, recipientNo }: { shard: number; messageId: string; recipientNo: number },
@@ -53,7 +59,10 @@ export async function takeResultsOf(
   return rows
 }
 
-/** Leases results whose previous lease has expired. Unordered: the scan of the table ends at the limit. */
+/**
+ * Leases results whose previous lease has expired. The order is undefined, so the table scan can stop at the
+ * limit.
+ */
 export async function leaseDueResults(tx: Tx, limit: number): Promise<ResultKey[]> {
   const { rows } = await sql<ResultKey>`
     update mail.attempt_results set due_at = postern.now() + interval '10 seconds'

@@ -8,7 +8,10 @@ import type { Claimed } from './claims.sql.ts'
 import { type ResultKey, ResultPublisher } from './results.ts'
 import { decideRetry } from './retry-policy.ts'
 
-/** The end of an attempt commits by itself; events, counters and suppressions follow, exactly once. */
+/**
+ * An attempt's result is committed in its own transaction; its events, counters and suppressions are written
+ * later, exactly once.
+ */
 const database = await testDatabase()
 const db = openDatabase(database, { poolSize: 8 }).as('mail')
 const { makeMail, stateOf, countsOf } = mailRows(database)
@@ -57,7 +60,7 @@ const hear = (mail: TestMail, kind: FeedbackKind, no: number) => {
 }
 
 describe('a result', () => {
-  test('is committed with the end of the attempt, before its event and its count', async () => {
+  test('is committed with the end of the attempt, before its event and count', async () => {
     const mail = await leased()
     const keys = await record(mail, taken)
     assert.equal(keys.length, 1)
@@ -69,7 +72,7 @@ describe('a result', () => {
     assert.deepEqual(await countsOf(mail.projectId), { sent: 1 })
   })
 
-  test('of a bounce suppresses the address', async () => {
+  test('for a bounce suppresses the address', async () => {
     const mail = await leased()
     await publish(await record(mail, refused))
     assert.deepEqual(await eventsOf(mail), ['message.bounced'])
@@ -79,7 +82,7 @@ describe('a result', () => {
     assert.deepEqual(rows, [{ reason: 'bounce' }])
   })
 
-  test('is published once by many publishers at once', async () => {
+  test('is published once by concurrent publishers', async () => {
     const mails = await Promise.all(Array.from({ length: 20 }, () => leased(projects + 1)))
     projects++
     const keys = (await Promise.all(mails.map((mail) => record(mail, taken)))).flat()
@@ -88,20 +91,20 @@ describe('a result', () => {
     assert.deepEqual(await countsOf(projects), { sent: 20 })
   })
 
-  test('that a worker left is published by another one when its lease has expired', async () => {
+  test('that a worker did not publish is published by another worker after its lease expires', async () => {
     const mail = await leased()
     await record(mail, taken)
     const publisher = newPublisher()
     await publisher.sweep()
     await publisher.settled()
-    assert.deepEqual(await eventsOf(mail), [], 'the worker that recorded it may be about to publish it')
+    assert.deepEqual(await eventsOf(mail), [], 'the recording worker may still publish it')
     await database.query(`update mail.attempt_results set due_at = due_at - interval '10 seconds'`)
     await publisher.sweep()
     await publisher.settled()
     assert.deepEqual(await eventsOf(mail), ['message.sent'])
   })
 
-  test('that cannot be published does not block others, and is retried', async () => {
+  test('that cannot be published is retried and does not block others', async () => {
     const [bad, good] = [await leased(), await leased()]
     await database.query(
       `create function refuse_counts() returns trigger language plpgsql as
@@ -113,7 +116,7 @@ describe('a result', () => {
     const keys = [...(await record(bad, taken)), ...(await record(good, taken))]
     await publish(keys)
     assert.deepEqual([await eventsOf(bad), await eventsOf(good)], [[], ['message.sent']])
-    assert.equal((await stateOf(bad)).status, 'sent', 'the mail was handed over all the same')
+    assert.equal((await stateOf(bad)).status, 'sent', 'the hand-over is recorded regardless')
     assert.match(String(errors.at(-1)), /refused/)
     await database.query('drop trigger refuse on mail.daily_counters')
     await database.query(`update mail.attempt_results set due_at = due_at - interval '10 seconds'`)
@@ -124,8 +127,8 @@ describe('a result', () => {
   })
 })
 
-describe('a report that comes before the result is published', () => {
-  test('publishes the result first, and the worker finds nothing left', async () => {
+describe('a report that arrives before the result is published', () => {
+  test('publishes the result first and leaves nothing for the worker', async () => {
     const mail = await leased()
     const keys = await record(mail, taken)
     assert.equal(await hear(mail, 'delivered', 1), 'applied')
@@ -135,12 +138,12 @@ describe('a report that comes before the result is published', () => {
     assert.deepEqual(await countsOf(mail.projectId), { sent: 1, delivered: 1 })
   })
 
-  test('at the same time: one of the two publishes, and nothing is there twice', async () => {
+  test('publishes each event once when it runs concurrently with the worker', async () => {
     for (let round = 0; round < 20; round++) {
       const mail = await leased()
       const keys = await record(mail, taken)
       await Promise.all([publish(keys), hear(mail, 'delivered', round)])
-      // A publisher that was about to do so when the report came leaves it to the report.
+      // A publisher that skipped the locked result leaves it for the report to publish.
       assert.deepEqual((await eventsOf(mail)).toSorted(), ['message.delivered', 'message.sent'])
       assert.deepEqual(await countsOf(mail.projectId), { sent: 1, delivered: 1 })
     }

@@ -11,10 +11,12 @@ import {
   takeResultsOf,
 } from './results.sql.ts'
 
-// Publishes the results of attempts: writes their events, counts them, and suppresses addresses that bounced. The same
-// transaction deletes the results, so each is published exactly once (mail.attempt_results).
+// Publishes the results of attempts: writes their events, increments counters, and suppresses addresses that
+// bounced. The same transaction deletes the results (mail.attempt_results), so each is published exactly
+// once.
 //
-// The mail's own state was committed before. If publishing fails, or the process dies, a worker publishes the rows later.
+// The message's state has already been committed. If publishing fails or the process crashes, a worker
+// publishes the rows later.
 
 export type { ResultKey }
 
@@ -24,9 +26,9 @@ export interface ResultPublisherOptions {
 }
 
 const atOnce = 200
-/** Results published together share the cost of a transaction. No caller waits for them. */
+/** Results published together share one transaction. No caller waits for them. */
 const gatherMs = 50
-/** A result that this worker could not publish within its lease is left to the sweep of any worker. */
+/** When the lease expires, a result that this worker could not publish is picked up by any worker's sweep. */
 const leaseMs = 10_000
 const leasedAtOnce = 1_000
 
@@ -46,7 +48,7 @@ export class ResultPublisher {
     })
   }
 
-  /** Publishes results that were just committed, in the background. */
+  /** Publishes newly committed results in the background. */
   publish(keys: readonly ResultKey[]): void {
     const until = performance.now() + leaseMs
     for (const key of keys) {
@@ -55,7 +57,7 @@ export class ResultPublisher {
     }
   }
 
-  /** Publishes results that another worker left. */
+  /** Publishes results that another worker did not publish. */
   async sweep(): Promise<void> {
     this.publish(await this.#db.transaction((tx) => leaseDueResults(tx, leasedAtOnce)))
   }
@@ -65,15 +67,18 @@ export class ResultPublisher {
   }
 }
 
-/** Events and counts that follow from results. The caller writes them, counters last (countDaily). */
+/**
+ * The events and counts that result from attempts. The caller writes them, with the counters last
+ * (countDaily).
+ */
 export interface Consequences {
   events: RecipientEvent[]
   counts: DailyCounts[]
 }
 
 /**
- * The unpublished results of one recipient. A report about the recipient publishes them with its own event, so that
- * `message.sent` precedes `message.delivered`.
+ * Takes the unpublished results for one recipient. A report about the recipient publishes them along with its
+ * own event, so `message.sent` precedes `message.delivered`.
  */
 export const takeEarlier = async (
   tx: Tx,
@@ -97,7 +102,7 @@ export async function publish(
 function consequencesOf(results: readonly AttemptResult[]): Consequences {
   return {
     events: results.toSorted((a, b) => a.attempt - b.attempt).flatMap(eventsOf),
-    // Mail of a test key was not sent and does not count for the project's reputation.
+    // Mail accepted with a test key was not sent and does not affect the project's reputation.
     counts: results
       .filter(({ is_test }) => !is_test)
       .map(({ project_id: projectId, type }) => ({ projectId, [type]: 1 })),

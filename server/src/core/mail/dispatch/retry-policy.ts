@@ -2,21 +2,23 @@ import type { Handover } from '../../../providers/transport.ts'
 import type { Result } from './attempt-recorder.sql.ts'
 import type { Claimed } from './claims.sql.ts'
 
-// Decides what follows from the outcome of a hand-over:
+// Decides how to proceed after an attempt:
 //
 //   sent                 final here; the MTA delivers and reports
-//   permanent rejection  bounced if it is about the mailbox (5.1.x, 5.2.x), otherwise failed
+//   permanent rejection  bounced if it concerns the mailbox (5.1.x, 5.2.x), otherwise failed
 //   temporary rejection  deferred: retried after 30 s to 1 h, for 3 days
-//   unreachable          retried after 5 s to 1 min; the mail is not at fault, so the status changes only after 3 days
-//   unknown              never retried: the provider's report is awaited
+//   unreachable          retried after 5 s to 1 min; the status changes only after 3 days, because the message is not at fault
+//   unknown              never retried: waits for the provider's report
 
 const firstRetrySeconds = 30
 const maxRetrySeconds = 3600
 const unreachableRetrySeconds = 5
 const maxUnreachableRetrySeconds = 60
-/** Long enough that, if the MTA accepted the mail after all, its report arrives first and prevents the retry. */
+/**
+ * Long enough for the MTA's report to arrive first and prevent the retry if the MTA did accept the message.
+ */
 const doubtfulRetrySeconds = 60
-/** An SES event arrives within seconds. SNS retries an undelivered one for one hour. */
+/** An SES event arrives within seconds. SNS retries an undelivered event for one hour. */
 export const awaitedSeconds = 3600
 const triedForMs = 3 * 24 * 3600_000
 
@@ -64,12 +66,12 @@ export function decideRetry(handover: Handover, claimed: Claimed): RetryDecision
   }
 }
 
-/** Both times are the database's. */
+/** Both timestamps come from the database. */
 const isTooLate = ({ first_attempt_at, claimed_at }: Claimed): boolean =>
   claimed_at.getTime() - first_attempt_at.getTime() > triedForMs
 
 const backoff = (firstSeconds: number, attempt: number, most = maxRetrySeconds): number =>
   jittered(Math.min(most, firstSeconds * 2 ** Math.min(attempt - 1, 12)))
 
-/** Adds up to 20%, so that mails that failed together are not retried together. */
+/** Adds up to 20% so that messages that failed together are not retried together. */
 const jittered = (seconds: number): number => seconds * (1 + Math.random() / 5)

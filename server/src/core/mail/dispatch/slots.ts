@@ -1,15 +1,18 @@
 import type { LaneKey } from './lanes.sql.ts'
 import { keyOf } from './lanes.ts'
 
-// The concurrency limit of a worker: each mail that is being handed over uses one slot. Limits how many slots a lane may use.
+// A worker's concurrency limit: each message uses one slot while it is being sent to the provider. This
+// module limits how many slots one lane can use.
 //
-// Equal shares of claims are fair only if all mails take equally long. A lane of slow mails would in the end use all slots,
-// however small its share. So a lane may use at most four fifths of the slots that it uses plus those that are free, and a
-// lane that uses none may take the last one. A single lane therefore leaves a fifth of the slots unused. Three or more slow
-// lanes that start one after the other can still use all slots.
+// Equal shares of claims are fair only if all messages take equally long. A lane of slow messages would
+// eventually use all slots, however small its share. A lane can therefore use at most four fifths of the
+// slots that are free or already its own, and only a lane that uses no slots can take the last one. As a
+// result, a single lane leaves a fifth of the slots unused. Three or more slow lanes that start one after
+// another can still use all slots.
 //
-// A worker hands over at most two large mails at once, of different projects: the content, the composed mail and the network
-// buffer of each are in memory together. Capacity is checked before a claim, so every claim becomes an attempt.
+// A worker sends at most two large messages concurrently, from different projects, because each message's
+// content, composed form and network buffer are in memory at the same time. Capacity is checked before a
+// claim, so every claim becomes an attempt.
 
 const maxShare = 0.8
 const largeAtOnce = 2
@@ -45,7 +48,10 @@ export class Slots {
     }
   }
 
-  /** How many more mails of this lane may be claimed. `providerSlots`: the concurrency limit of its provider. */
+  /**
+   * How many more messages from this lane can be claimed. `providerSlots` is the provider's concurrency
+   * limit.
+   */
   capacityFor(lane: LaneKey, providerSlots: number): number {
     const free = Math.min(this.free, providerSlots - this.#usedBy(lane.provider))
     if (free <= 0) return 0

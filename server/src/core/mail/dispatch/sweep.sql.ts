@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { LaneKey } from './lanes.sql.ts'
 
-// A mail that becomes ready is due from now, not from the time it was deferred to: claims read nothing below the watermark
-// of the lane (lanes.ts).
+// When a message becomes ready, its due time is set to the current time, because claims read nothing below
+// the lane's watermark (lanes.ts).
 
 export interface Sweepable {
   is_due: boolean
@@ -13,8 +13,8 @@ export interface Sweepable {
 }
 
 /**
- * Whether there is work for each of the statements below. Planning each of those over all partitions takes 10 ms and more,
- * once a second, and mostly there is nothing to do.
+ * Returns which of the statements below have work to do. Planning each of them over all partitions would take
+ * 10 ms or more every second, and usually there is nothing to do.
  */
 export async function findSweepable(tx: ReadTx): Promise<Sweepable> {
   const { rows } = await sql<Sweepable>`
@@ -24,11 +24,11 @@ export async function findSweepable(tx: ReadTx): Promise<Sweepable> {
            exists (select from mail.dispatch where state = 'awaiting' and due_at <= postern.now()) as is_awaited,
            exists (select from mail.attempt_results where due_at <= postern.now()) as has_results`.execute(tx)
   const [found] = rows
-  if (!found) throw new Error('exists gave no row')
+  if (!found) throw new Error('the database returned no row')
   return found
 }
 
-/** Makes deferred and scheduled mails that are due ready. Returns how many. */
+/** Makes due deferred and scheduled messages ready. Returns the number of messages. */
 export async function promoteDue(tx: Tx, limit: number): Promise<number> {
   const { rows } = await sql<{ is_scheduled: boolean }>`
     with due as materialized (
@@ -49,8 +49,9 @@ export async function promoteDue(tx: Tx, limit: number): Promise<number> {
 }
 
 /**
- * Expired leases of workers that died. Whether the mail was handed over is unknown, so it is sent again, unless an attempt
- * was recorded before the call (attempt-starter.ts): then the provider's report is awaited.
+ * Recovers the expired leases of crashed workers. It is unknown whether the provider received the message, so
+ * the message is sent again, unless an attempt was recorded before the call (attempt-starter.ts). In that
+ * case the provider's report is awaited.
  */
 export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: number): Promise<number> {
   const { rows } = await sql`
@@ -75,7 +76,7 @@ export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: numbe
   return rows.length
 }
 
-/** Fails mail whose report did not arrive in time. Returns how many. */
+/** Fails messages whose report did not arrive in time. Returns the number of messages. */
 export const expireAwaiting = (tx: Tx, { reply, limit }: { reply: string; limit: number }): Promise<number> =>
   expire(
     tx,
@@ -84,7 +85,10 @@ export const expireAwaiting = (tx: Tx, { reply, limit }: { reply: string; limit:
          order by due_at limit ${limit} for update skip locked`,
   )
 
-/** Fails mail that was ready for `days` and not claimed: its project is blocked, or its provider is unavailable. */
+/**
+ * Fails messages that have been ready for `days` but were not claimed because their project is blocked or
+ * their provider is unavailable.
+ */
 export const expireReady = (
   tx: Tx,
   { shard, project_id, provider, is_large }: LaneKey,
@@ -99,7 +103,9 @@ export const expireReady = (
          order by due_at limit ${limit} for update skip locked`,
   )
 
-/** A recipient whose status a report has set meanwhile keeps it, and no result is published. */
+/**
+ * A recipient whose status a report has set in the meantime keeps that status, and no result is published.
+ */
 async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise<number> {
   const { rows: counted } = await sql<{ expired: number }>`
     with expired as (

@@ -21,13 +21,13 @@ describe('a delivery report', () => {
     ['failed', '2.0.0', 'bounced'],
   ]
   for (const [action, status, kind] of examples) {
-    test(`that says ${action} and ${status} means ${kind}`, () => {
+    test(`with action ${action} and status ${status} is classified as ${kind}`, () => {
       const diagnostic = 'as it was said'
       assert.deepEqual(classifyDelivery([part(action, status)], ''), { kind, status, diagnostic })
     })
   }
 
-  test('about several recipients applies to the original or final recipient of the mail', () => {
+  test("about several recipients applies to the message's original or final recipient", () => {
     const parts = [
       part('delivered', '2.0.0', { finalRecipient: 'two@example.net' }),
       part('failed', '5.1.1', { finalRecipient: 'x@y.example', originalRecipient: 'One@Example.net' }),
@@ -36,7 +36,7 @@ describe('a delivery report', () => {
     assert.equal(classifyDelivery(parts, 'two@example.net')?.kind, 'delivered')
   })
 
-  test('about the members of a list is delivered when one of them has it', () => {
+  test('about the members of a list is classified as delivered if one member received the message', () => {
     const readers = ['failed', 'delayed', 'delivered', 'failed'] as const
     const parts = readers.map((action) => part(action, '5.1.1', { originalRecipient: 'list@example.net' }))
     assert.equal(classifyDelivery(parts, 'list@example.net')?.kind, 'delivered')
@@ -46,7 +46,7 @@ describe('a delivery report', () => {
 })
 
 describe('a complaint', () => {
-  test('has a type that reports unwanted mail', () => {
+  test('is recognized by a feedback type for unwanted mail', () => {
     for (const type of ['abuse', 'fraud', 'virus', 'other', 'opt-out']) {
       assert.equal(classifyComplaint(type)?.kind, 'complained', type)
     }

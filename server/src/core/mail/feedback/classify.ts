@@ -2,21 +2,22 @@ import type { DsnRecipient } from '../../../formats/dsn.ts'
 import type { SesEvent } from '../../../formats/ses-event.ts'
 import type { FeedbackKind } from './feedback.ts'
 
-/** A report of any format, reduced to its effect. */
+/** A report in any format, reduced to its effect. */
 export interface ClassifiedFeedback {
   kind: FeedbackKind
   status: string | null
   diagnostic: string | null
 }
 
-/** The best comes first. RFC 3464 §2.3.3: `relayed` counts as delivered, because no further report follows. */
+/** From best to worst. RFC 3464 §2.3.3: `relayed` counts as delivered, because no further report follows. */
 const actions: readonly DsnRecipient['action'][] = ['delivered', 'relayed', 'expanded', 'delayed', 'failed']
 
 /**
- * Classifies a delivery report about mail to `address`.
+ * Classifies a delivery report about a message to `address`.
  *
- * Mail has one recipient per transaction, so a report has several parts only when an address expands to several. The mail is
- * delivered when it has reached one of them: otherwise a list would be suppressed because one of its members has left.
+ * Messages are sent with one recipient per transaction, so a report has several parts only if an address
+ * expands to several addresses. The message counts as delivered if it reached one of them. Otherwise a list
+ * would be suppressed because one of its members has left.
  */
 export function classifyDelivery(
   parts: readonly DsnRecipient[],
@@ -37,12 +38,12 @@ const isSame = (one: string | null, other: string): boolean => one?.toLowerCase(
 function kindOf({ action, status }: DsnRecipient): FeedbackKind {
   if (action === 'delayed') return 'deferred'
   if (action !== 'failed') return 'delivered'
-  // Permanently refused, or given up after temporary failures.
+  // Permanently rejected, or abandoned after temporary failures.
   return status.startsWith('4.') ? 'failed' : 'bounced'
 }
 
-// RFC 5965 §7.3, and older types still in use. Not `not-spam`, which withdraws a complaint, and not `auth-failure`
-// (RFC 6591), which is about DKIM and SPF.
+// RFC 5965 §7.3, and older types still in use. Excludes `not-spam`, which withdraws a complaint, and
+// `auth-failure` (RFC 6591), which concerns DKIM and SPF.
 const complaints = ['abuse', 'fraud', 'virus', 'other', 'opt-out', 'opt-out-list', 'miscategorized']
 
 export const classifyComplaint = (feedbackType: string): ClassifiedFeedback | undefined =>
@@ -51,16 +52,20 @@ export const classifyComplaint = (feedbackType: string): ClassifiedFeedback | un
     : undefined
 
 /**
- * SES accepted the mail and did not send it: the address is on the suppression list of the account, or of SES itself. Mail
- * of another project may be the cause, so the address is not suppressed for this one.
+ * SES accepted the message but did not send it, because the address is on the account's suppression list or
+ * on SES's own list. Another project's mail may be the cause, so the address is not suppressed for this
+ * project.
  */
 const suppressedBySes = ['OnAccountSuppressionList', 'Suppressed']
 const notSent = (subType: string): ClassifiedFeedback => ({
   ...{ kind: 'failed', status: null },
-  diagnostic: `SES did not send the mail: the address is on an SES suppression list (${subType}).`,
+  diagnostic: `SES did not send the message: the address is on an SES suppression list (${subType}).`,
 })
 
-/** Classifies an SES event. Undefined for types that are not about delivery: Open, Click, Subscription, and future ones. */
+/**
+ * Classifies an SES event. Returns undefined for types that do not concern delivery (Open, Click,
+ * Subscription) and for unknown types.
+ */
 export function classifySesEvent(event: SesEvent): ClassifiedFeedback | undefined {
   const { status, diagnostic } = event
   const classified = (kind: FeedbackKind): ClassifiedFeedback => ({ kind, status, diagnostic })
@@ -86,14 +91,14 @@ export function classifySesEvent(event: SesEvent): ClassifiedFeedback | undefine
 function classifySesBounce({ bounceType, subType, status, diagnostic }: SesEvent): ClassifiedFeedback {
   if (subType !== null && suppressedBySes.includes(subType)) return notSent(subType)
   const reason = diagnostic ?? subType
-  // SES gave up after retrying.
+  // SES gave up after retries.
   if (bounceType === 'Transient') return { kind: 'failed', status, diagnostic: reason }
-  // Undetermined: SES does not know the cause, so the address is not treated as invalid.
+  // `Undetermined`: SES does not know the cause, so the address is not treated as invalid.
   return { kind: 'bounced', status: bounceType === 'Permanent' ? status : null, diagnostic: reason }
 }
 
 function classifySesComplaint({ subType, feedbackType }: SesEvent): ClassifiedFeedback | undefined {
   if (subType !== null && suppressedBySes.includes(subType)) return notSent(subType)
-  // Few complaints name their type.
+  // Most complaints do not specify a type.
   return classifyComplaint(feedbackType?.toLowerCase() ?? 'abuse')
 }

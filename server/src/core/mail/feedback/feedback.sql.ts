@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** One recipient of one message. The return path contains the shard, so that only one cell is queried. */
+/** One recipient of one message. The return path contains the shard, so only one cell is queried. */
 export interface RecipientKey {
   shard: number
   messageId: string
@@ -12,13 +12,13 @@ export interface RecipientRow {
   project_id: number
   address: string
   status: string
-  /** How many reports were applied before this one. */
+  /** Number of reports applied before this one. */
   reports: number
-  /** The status changed within `delayHours`. */
+  /** The status changed within the last `delayHours`. */
   is_recent: boolean
   /** The status last changed more than `reportDays` ago. */
   is_expired: boolean
-  /** The identical report was applied before. */
+  /** An identical report has already been applied. */
   is_repeated: boolean
 }
 
@@ -31,7 +31,7 @@ export interface ReportAges {
 const isRecipient = ({ shard, messageId, recipientNo }: RecipientKey) => sql<boolean>`
   shard = ${shard} and message_id = ${messageId} and recipient_no = ${recipientNo}`
 
-/** False when the digest exists already. The recipient is locked, so there is no concurrent insert. */
+/** Returns false if the digest already exists. The recipient is locked, so there is no concurrent insert. */
 export async function insertSeen(tx: Tx, projectId: number, digest: Buffer): Promise<boolean> {
   const { numAffectedRows } = await sql`
     insert into mail.feedback_seen (project_id, digest) values (${projectId}, ${digest})
@@ -45,7 +45,7 @@ export async function findAddress(tx: ReadTx, recipient: RecipientKey): Promise<
   return rows[0]?.address
 }
 
-/** The trace context of the message, if one was stored. */
+/** The trace context of the message, if it was stored. */
 export async function findTrace(
   tx: ReadTx,
   { shard, messageId }: RecipientKey,
@@ -55,15 +55,19 @@ export async function findTrace(
   return rows[0]?.trace
 }
 
-/** Whether the delivery is still queued. No row is added later, so a missing row need not be deleted. */
+/**
+ * Locks the dispatch row and returns whether it exists. Dispatch rows are never added later, so a missing row
+ * need not be deleted.
+ */
 export async function lockDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
   const { rows } = await sql`select from mail.dispatch where ${isRecipient(recipient)} for update`.execute(tx)
   return rows.length === 1
 }
 
 /**
- * Whether the delivery was still queued: the worker that handed it over has not recorded that yet, or crashed. The attempt
- * of the report is recorded in its place, without the queue id of the MTA.
+ * Deletes the dispatch row and returns whether it existed. If it did, the worker that sent the message has
+ * not recorded the attempt yet, or has crashed. The report's attempt is recorded instead, without the MTA's
+ * queue id.
  */
 export async function deleteDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
   const { rows } = await sql`
@@ -80,7 +84,7 @@ export async function deleteDispatch(tx: Tx, recipient: RecipientKey): Promise<b
   return rows.length === 1
 }
 
-/** The same, but only when it is unknown whether the mail was handed over. */
+/** Like `deleteDispatch`, but only if it is unknown whether the provider received the message. */
 export async function deleteUncertain(tx: Tx, recipient: RecipientKey): Promise<boolean> {
   const { numAffectedRows } = await sql`
     delete from mail.dispatch where ${isRecipient(recipient)} and state in ('leased', 'awaiting')
@@ -89,14 +93,14 @@ export async function deleteUncertain(tx: Tx, recipient: RecipientKey): Promise<
   return numAffectedRows === 1n
 }
 
-/** Marks the attempt with an unknown outcome as sent. At most one has such an outcome. */
+/** Marks the attempt with an unknown outcome as sent. There is at most one. */
 export async function resolveAttempt(tx: Tx, recipient: RecipientKey): Promise<void> {
   await sql`
     update mail.attempts set outcome = 'sent', finished_at = postern.now()
      where ${isRecipient(recipient)} and outcome in ('begun', 'unknown')`.execute(tx)
 }
 
-/** `is_repeated` may miss a report that is being applied concurrently; `insertSeen` does not. */
+/** `is_repeated` can miss a report that is being applied concurrently; `insertSeen` does not. */
 export async function lock(
   tx: Tx,
   recipient: RecipientKey,
@@ -115,7 +119,7 @@ export async function lock(
   return rows[0]
 }
 
-/** Also counts the report. */
+/** Also increments the number of reports. */
 export async function setStatus(
   tx: Tx,
   recipient: RecipientKey,
@@ -141,7 +145,7 @@ export interface ForwardedRow {
   now: Date
 }
 
-/** For a forwarded mail: its original envelope sender, and the domain that forwarded it. */
+/** For a forwarded message: its original envelope sender and the domain that forwarded it. */
 export async function findForwarded(
   tx: ReadTx,
   { shard, messageId }: RecipientKey,

@@ -31,15 +31,15 @@ const kinds = ['delivered', 'deferred', 'bounced', 'failed', 'complained'] as co
 
 describe('feedback', () => {
   for (const kind of kinds) {
-    test(`"${kind}" changes sent mail, with an event and a count, and a duplicate changes nothing`, async () => {
+    test(`"${kind}" changes the status of sent mail, with an event and a count, and a duplicate changes nothing`, async () => {
       const project = newProject()
       const mail = await makeMail(project)
-      const said = { status: '5.7.1', diagnostic: 'smtp; 550 5.7.1 No' }
-      const report = reportOf(mail, kind, said)
+      const response = { status: '5.7.1', diagnostic: 'smtp; 550 5.7.1 No' }
+      const report = reportOf(mail, kind, response)
       assert.equal(await apply(report), 'applied')
       const after = {
-        ...{ status: kind, reply: said.diagnostic, dispatch: null },
-        events: [{ type: `message.${kind}`, data: { recipient: mail.address, ...said } }],
+        ...{ status: kind, reply: response.diagnostic, dispatch: null },
+        events: [{ type: `message.${kind}`, data: { recipient: mail.address, ...response } }],
       }
       assert.deepEqual(await stateOf(mail), after)
       assert.equal(await apply(report), 'repeated')
@@ -49,7 +49,7 @@ describe('feedback', () => {
     })
   }
 
-  /** Every status × every word, and what it is afterwards. */
+  /** Applies every kind of report to every status. */
   test('causes exactly the transitions of the state machine', async () => {
     const statuses = ['scheduled', 'queued', 'sent', 'deferred', 'delivered', 'bounced', 'failed']
     const moved: string[] = []
@@ -73,13 +73,13 @@ describe('feedback', () => {
         'delivered bounced',
         'delivered complained',
       ]
-        // It was deferred a moment ago.
+        // Coalesced, because it was deferred a moment ago.
         .filter((move) => move !== 'deferred deferred')
         .sort(),
     )
   })
 
-  test('that arrives before the worker recorded "sent" completes the delivery with the same events', async () => {
+  test('that arrives before the worker records "sent" completes the delivery with the same events', async () => {
     for (const dispatch of ['leased', 'ready', 'deferred']) {
       const project = newProject()
       const mail = await makeMail(project, { status: 'queued', dispatch })
@@ -92,7 +92,7 @@ describe('feedback', () => {
     }
   })
 
-  test('of an earlier attempt also ends a later one: the recipient has the mail already', async () => {
+  test('about an earlier attempt also completes a later one', async () => {
     const mail = await makeMail(newProject(), { status: 'queued', dispatch: 'leased', attempt: 3 })
     assert.equal(await apply(reportOf(mail, 'delivered', { attempt: 1 })), 'applied')
     assert.equal((await stateOf(mail)).dispatch, null)
@@ -107,7 +107,7 @@ describe('feedback', () => {
     assert.deepEqual(await countsOf(project), { deferred: 1 })
   })
 
-  test('suppresses the address, in lower case, on the configured codes and on every complaint', async () => {
+  test('suppresses the address, in lower case, for configured status codes and for every complaint', async () => {
     const project = newProject()
     const wrong = await makeMail(project, { address: 'No.Body@Example.net' })
     const full = await makeMail(project, { address: 'full@example.net' })
@@ -115,7 +115,7 @@ describe('feedback', () => {
     await apply(reportOf(wrong, 'bounced', { status: '5.1.1' }))
     await apply(reportOf(full, 'bounced', { status: '5.2.2' }))
     await apply(reportOf(angry, 'complained'))
-    // It was accepted, and is not what the list is about: a 5.1.1 that changes nothing.
+    // Already final: this 5.1.1 changes nothing and must not suppress the address.
     const done = await makeMail(project, { address: 'done@example.net', status: 'failed' })
     await apply(reportOf(done, 'bounced', { status: '5.1.1' }))
     assert.deepEqual(await suppressed(project), [
@@ -142,7 +142,7 @@ describe('feedback', () => {
     assert.deepEqual(await database.query('select count(*) from mail.feedback_seen'), before)
   })
 
-  test('whose text PostgreSQL cannot store is stored with replacements', async () => {
+  test('with text that PostgreSQL cannot store is stored with replacement characters', async () => {
     const mail = await makeMail(newProject())
     const diagnostic = `x\0y\udfff${'z'.repeat(100_000)}`
     assert.equal(await apply(reportOf(mail, 'bounced', { diagnostic })), 'applied')
@@ -150,7 +150,7 @@ describe('feedback', () => {
     assert.match(reply ?? '', /^x\ufffdy\ufffdz{1000,}$/)
   })
 
-  test('purges its digest after two weeks', async () => {
+  test('has its digest purged after two weeks', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     await apply(reportOf(mail, 'delivered'))
@@ -189,7 +189,7 @@ describe('reports about one recipient', () => {
     assert.deepEqual(await reportsOf(mail), { reports: 1 })
   })
 
-  test('a delay causes an event again after six hours, and a final report at any time', async () => {
+  test('a delay causes a second event after six hours, and a final report at any time', async () => {
     const mail = await makeMail(newProject())
     await apply(reportOf(mail, 'deferred'))
     await age(mail, '5 hours 59 minutes')
@@ -200,7 +200,7 @@ describe('reports about one recipient', () => {
     assert.deepEqual(await typesOf(mail), ['message.deferred', 'message.deferred', 'message.bounced'])
   })
 
-  test('a delay of mail with an unknown outcome resolves it without an event', async () => {
+  test('a delay resolves an unknown outcome without an event', async () => {
     const project = newProject()
     const mail = await makeMail(project, { status: 'deferred', dispatch: 'leased' })
     await database.query(
@@ -213,7 +213,7 @@ describe('reports about one recipient', () => {
     assert.deepEqual(await typesOf(mail), ['message.sent'])
   })
 
-  test('are applied up to the limit, also concurrently', async () => {
+  test('are applied up to the limit, even concurrently', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     const many = Array.from({ length: maxReports + 60 }, () => reportOf(mail, 'delivered'))
@@ -224,10 +224,14 @@ describe('reports about one recipient', () => {
     assert.equal(await apply(reportOf(mail, 'bounced', { status: '5.1.1' })), 'limited')
     assert.equal((await stateOf(mail)).status, 'delivered')
     assert.deepEqual(await suppressed(project), [])
-    assert.equal(await apply(reportOf(await makeMail(project), 'bounced')), 'applied', 'of another one')
+    assert.equal(
+      await apply(reportOf(await makeMail(project), 'bounced')),
+      'applied',
+      'for another recipient',
+    )
   })
 
-  test('expire two weeks after its last change; complaints do not', async () => {
+  test('expire two weeks after the last status change, except for complaints', async () => {
     const project = newProject()
     const mail = await makeMail(project)
     await age(mail, '13 days 23 hours')
@@ -241,7 +245,7 @@ describe('reports about one recipient', () => {
     assert.equal((await suppressed(project)).length, 1)
   })
 
-  test('are applied while its mail is queued, however old its last change is', async () => {
+  test('are applied while the message is queued, regardless of when its status last changed', async () => {
     const mail = await makeMail(newProject(), { status: 'deferred', dispatch: 'leased' })
     await age(mail, '20 days')
     assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
@@ -249,7 +253,7 @@ describe('reports about one recipient', () => {
 })
 
 describe('concurrent feedback', () => {
-  test('the same report 100 times causes one event', async () => {
+  test('causes one event for 100 copies of a report', async () => {
     const project = newProject()
     const mail = await makeMail(project, { status: 'queued', dispatch: 'leased' })
     const report = reportOf(mail, 'bounced', { status: '5.1.1' })
@@ -277,11 +281,11 @@ describe('concurrent feedback', () => {
     await Promise.all(twice.map(apply))
     for (const mail of mails) {
       const { status, dispatch } = await stateOf(mail)
-      const told = await typesOf(mail)
-      assert.ok(told.includes(`message.${status}`) || told.length === 0, told.join())
+      const types = await typesOf(mail)
+      assert.ok(types.includes(`message.${status}`) || types.length === 0, types.join())
       const isOver = !['queued', 'sent', 'deferred'].includes(status)
       if (isOver) assert.equal(dispatch, null)
-      assert.ok(told.filter((type) => type === 'message.sent').length <= 1)
+      assert.ok(types.filter((type) => type === 'message.sent').length <= 1)
     }
     const events = await database.query<{ kind: string; count: number }>(
       `select substr(type, 9) as kind, count(*)::int from mail.events where project_id = $1 group by 1`,

@@ -2,6 +2,7 @@
 
 import type { Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
+import { Counter } from '../../../platform/telemetry/metrics.ts'
 import { type Consequences, publish, takeEarlier } from '../dispatch/results.ts'
 import { type RecipientEvent, storable } from '../messages/events.ts'
 import { suppressComplained } from '../suppressions/automatic.ts'
@@ -19,16 +20,25 @@ import {
   setStatus,
 } from './feedback.sql.ts'
 
-export type FeedbackKind = 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'complained'
+const kinds = ['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained'] as const
+export type FeedbackKind = (typeof kinds)[number]
 
-/** A report about mail that was handed over. */
+export const reportCount = new Counter('postern_reports_total', 'Delivery reports, by kind and outcome.', {
+  kind: [...kinds, 'none'] as const,
+  outcome: [
+    ...['applied', 'repeated', 'unknown', 'overtaken', 'ignored', 'refused'],
+    ...['coalesced', 'limited', 'expired'],
+  ] as const,
+})
+
+/** A report about a message that was sent to a provider. */
 export interface Feedback extends RecipientKey {
-  /** The attempt with which it was handed over. */
+  /** The attempt that sent the message. */
   attempt: number
   kind: FeedbackKind
-  /** RFC 3463, such as 5.1.1. */
+  /** RFC 3463 code, such as 5.1.1. */
   status: string | null
-  /** The reply or text of the remote system, unchanged. */
+  /** The remote system's reply or text, unchanged. */
   diagnostic: string | null
   /** SHA-256 of the report as received, for deduplication. */
   digest: Buffer
@@ -36,46 +46,49 @@ export interface Feedback extends RecipientKey {
 
 export type FeedbackResult =
   | 'applied'
-  /** The identical report was applied before. */
+  /** An identical report has already been applied. */
   | 'repeated'
-  /** The message does not exist, or has been purged. */
+  /** The message does not exist or has been purged. */
   | 'unknown'
-  /** The status of the recipient has moved past what the report says. */
+  /** The recipient has already advanced past the reported status. */
   | 'overtaken'
-  /** A further delay within `delayHours` of the last one. */
+  /** Another delay report within `delayHours` of the previous one. */
   | 'coalesced'
   /** The recipient has reached `maxReports`. */
   | 'limited'
-  /** The last change of status is so old that its return path is no longer trusted. */
+  /** The last status change is so old that the return path is no longer trusted. */
   | 'expired'
 
 /**
- * The statuses from which each kind of report causes a transition; all others stay as they are (the state machine is in
- * server/migrations/000003_mail.sql). The worker may not have recorded the handover yet, hence `scheduled` and `queued`.
+ * The statuses from which each kind of report causes a transition; reports do not change other statuses (the
+ * state machine is in server/migrations/000003_mail.sql). `scheduled` and `queued` are included because the
+ * worker may not have recorded `sent` yet.
  */
 const inProgress = ['scheduled', 'queued', 'sent', 'deferred']
 const transitionsFrom: Record<FeedbackKind, readonly string[]> = {
-  // Reported by a provider that has accepted the mail. Once `sent` is recorded, it adds nothing.
+  // Reported by a provider that accepted the message. Has no effect after `sent` is recorded.
   sent: ['scheduled', 'queued'],
   delivered: inProgress,
-  // A later delay as well, but not within `delayHours`.
+  // Includes repeated delays, but not within `delayHours`.
   deferred: inProgress,
-  // One server accepted the mail, and a later one refused it.
+  // One server accepted the message and a later one rejected it.
   bounced: [...inProgress, 'delivered'],
   failed: inProgress,
   complained: [...inProgress, 'delivered'],
 }
 
 /**
- * Every recipient of a mail knows its return path, and can send any number of reports to it. So the effect of the reports
- * about one recipient is limited, under the recipient's lock. A report beyond a limit writes no row, and only counts in
- * `postern_reports_total`.
+ * Every recipient of a message knows its return path and can send any number of reports to it. The effect of
+ * reports about one recipient is therefore limited. The limits are checked while the recipient is locked. A
+ * report that exceeds a limit writes no row and is only counted in `postern_reports_total`.
  *
- * - A delay causes one event per `delayHours`. MTAs usually keep mail for five days: 20 delays at most.
- * - `maxReports`: those 20, and as many again. A mail usually has one to five; more arrive when an address is a list, whose
- *   members' MTAs each send reports.
- * - `reportDays` after the last change an MTA has given up the mail (five days) and its report (five more). A complaint is
- *   accepted for as long as the recipient is kept: people complain when they read.
+ * - Delay reports cause one event per `delayHours`. MTAs usually keep mail for five days, which results in at
+ *   most 20 delay events.
+ * - `maxReports` is twice that number. A message usually has one to five reports. It has more if the address
+ *   is a list and each member's MTA sends reports.
+ * - After `reportDays` without a change, any MTA has given up on the message (after five days) and on its
+ *   report (after five more). A complaint is accepted for as long as the recipient is stored, because people
+ *   may read mail much later.
  */
 const delayHours = 6
 export const maxReports = 40
@@ -83,7 +96,10 @@ const reportDays = 14
 
 type Refused = Extract<FeedbackResult, 'repeated' | 'coalesced' | 'limited' | 'expired'>
 
-/** `isQueued`: a delay of mail whose handover is uncertain proves that an MTA has it, and is applied. */
+/**
+ * `isQueued`: if the outcome is unknown, a delay proves that an MTA has the message, so the report is
+ * applied.
+ */
 function refusalOf(kind: FeedbackKind, before: RecipientRow, isQueued: boolean): Refused | undefined {
   if (before.is_repeated) return 'repeated'
   if (before.reports >= maxReports) return 'limited'
@@ -95,9 +111,10 @@ const isCoalesced = (kind: FeedbackKind, { status, is_recent }: RecipientRow): b
   kind === 'deferred' && status === 'deferred' && is_recent
 
 /**
- * Applies one report in one transaction: exactly once, however often it arrives, and independent of the order of reports.
+ * Applies one report in one transaction, exactly once, regardless of duplicates and the order of reports.
  *
- * Locks in the same order as the worker: dispatch, recipient, results, and the daily counter last.
+ * Locks are taken in the same order as in the worker: dispatch, recipient, results, and the daily counter
+ * last.
  */
 export async function applyFeedback(
   tx: Tx,
@@ -123,7 +140,7 @@ export async function applyFeedback(
   const earlier = await takeEarlier(tx, feedback)
   if (kind === 'complained') {
     const { project_id: projectId, address: recipient } = before
-    // Also when the complaint does not change the status.
+    // Applies even if the complaint does not change the status.
     await suppressComplained(tx, { projectId, messageId: feedback.messageId, recipient })
   }
   const own = consequencesOf(feedback, before, { isHandedOver, hasChanged })
@@ -136,8 +153,8 @@ export async function applyFeedback(
 }
 
 /**
- * A final report of any attempt is final for the mail: a further handover would send it twice. A delay is not final, but
- * proves that an MTA has the mail.
+ * A final report about any attempt is final for the message: another attempt would send the message twice. A
+ * delay is not final but proves that an MTA has the message.
  */
 async function endDispatch(tx: Tx, feedback: Feedback): Promise<boolean> {
   const isHandedOver =
@@ -147,7 +164,7 @@ async function endDispatch(tx: Tx, feedback: Feedback): Promise<boolean> {
 }
 
 interface Changes {
-  /** The handover was not recorded yet, and cannot be recorded later because the dispatch row is deleted. */
+  /** The worker has not recorded `sent` yet and cannot do so later, because the dispatch row is deleted. */
   isHandedOver: boolean
   hasChanged: boolean
 }
@@ -165,7 +182,7 @@ function consequencesOf(
   return { events, counts: isHandedOver || hasChanged ? [counts] : [] }
 }
 
-// No MTA retries a report for longer.
+// No MTA retries a report for longer than this.
 export const seenDays = reportDays
 
 export const purgeFeedbackSeen = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, purgedAtOnce)

@@ -3,42 +3,43 @@ import type { FeedbackReport } from '../../../formats/arf.ts'
 import type { IncomingReport } from '../../../formats/incoming-report.ts'
 import type { Cells } from '../../../platform/db/cells.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
-import { metrics } from '../../../platform/telemetry/metrics.ts'
 import type { ByteLimits } from '../../control/caps/caps.ts'
 import { type ClassifiedFeedback, classifyComplaint, classifyDelivery } from './classify.ts'
 import { findAddress } from './feedback.sql.ts'
-import { applyFeedback } from './feedback.ts'
+import { applyFeedback, reportCount } from './feedback.ts'
 import { decodeReturnPath, type VerpKeys, type VerpToken } from './match-bounce.ts'
 import { returnBounce } from './return-bounce.ts'
 import { traceFeedback } from './trace-feedback.ts'
 
 /** Dependencies for reports that arrive by mail. */
 export interface ReportDeps extends FeedbackDeps {
-  /** The host name of the return-path MX. */
+  /** Host name of the return-path MX. */
   name: string
   byteLimits: ByteLimits
 }
 
 export interface FeedbackDeps {
-  /** The return path determines the cell of a mail. */
+  /** The return path identifies the message's cell. */
   cells: Pick<Cells, 'ofShard'>
   keys: VerpKeys
   suppressOn: ReadonlySet<string>
   log: Logger
 }
 
-/** A report as received, and as parsed by a thread; `read` is undefined when parsing took too long. */
+/**
+ * A report as received, and as parsed by an analysis thread. `read` is undefined if parsing took too long.
+ */
 export interface ReceivedReport {
   raw: Buffer
   read: IncomingReport | undefined
 }
 
 /**
- * Ingests mail that was sent to a return path (`mail` is its decoded token), or to an address for complaints. The return
- * path of a forwarded mail names its original sender, not the message; a report names the message by the envelope id, under
- * the same signature.
+ * Ingests mail sent to a return path (`mail` is its decoded token) or to a complaint address. The return path
+ * of a forwarded message encodes the original sender, not the message; a report about a forwarded message
+ * identifies it by the envelope id, which is signed in the same way.
  *
- * Mail that is not a report is logged and ignored. Throws when the report has to be sent again.
+ * Mail that is not a report is logged and ignored. Throws if the sender has to retry the report.
  */
 export async function ingestReport(
   deps: ReportDeps,
@@ -48,7 +49,7 @@ export async function ingestReport(
   const { cells, log, suppressOn } = deps
   const matched = read && (await matchReport(deps, read, mail))
   if (!read || !matched) {
-    metrics.reports.add({ kind: 'none', outcome: 'ignored' })
+    reportCount.add({ kind: 'none', outcome: 'ignored' })
     log.info({ message_id: mail?.messageId, size: raw.length }, 'mail ignored, not a report')
     return
   }
@@ -63,7 +64,7 @@ export async function ingestReport(
     return { outcome, isReturned }
   })
   const { messageId: message_id, recipientNo: recipient_no, attempt, kind } = feedback
-  metrics.reports.add({ kind, outcome })
+  reportCount.add({ kind, outcome })
   await traceFeedback(db, feedback, { outcome, began })
   const line = { message_id, recipient_no, attempt, kind, outcome, ...(isReturned && { is_returned: true }) }
   if (outcome === 'unknown') log.warn(line, 'report ignored, unknown message')
@@ -75,7 +76,10 @@ interface MatchedReport {
   classified: ClassifiedFeedback
 }
 
-/** The mail that a report is about, and what it says. Undefined when it names no mail of ours. */
+/**
+ * Returns the message that a report is about, and the classified report. Undefined if the report identifies
+ * none of this installation's messages.
+ */
 async function matchReport(
   deps: FeedbackDeps,
   { complaint, dsn }: IncomingReport,
@@ -88,14 +92,17 @@ async function matchReport(
   }
   const about = dsn && (mail ?? decodeReturnPath(deps.keys, `${dsn.envid}@`))
   if (!about) return undefined
-  // The recipient's address is needed only when the report covers several recipients.
+  // The recipient's address is needed only if the report covers several recipients.
   const { mail: db } = deps.cells.ofShard(about.shard)
   const address = dsn.recipients.length > 1 ? await db.read((tx) => findAddress(tx, about)) : undefined
   const classified = classifyDelivery(dsn.recipients, address ?? '')
   return classified && { mail: about, classified }
 }
 
-/** The mail of a complaint: the first field that contains one of our return paths, or the local part of one. */
+/**
+ * The message that a complaint is about, taken from the first field that contains one of this installation's
+ * return paths or the local part of one.
+ */
 function reportedMail(
   keys: VerpKeys,
   { originalMailFrom, reportedHeaders: { returnPath, ref } }: FeedbackReport,
@@ -107,6 +114,9 @@ function reportedMail(
   return undefined
 }
 
-/** Includes the mail: reports about two recipients may be byte-identical. `report`: its octets, or a digest of them. */
+/**
+ * The digest includes the message, because reports about two recipients can be byte-identical. `report`
+ * contains the report's octets or a digest of them.
+ */
 export const digestOf = ({ messageId, recipientNo, attempt }: VerpToken, report: Uint8Array): Buffer =>
   createHash('sha256').update(`${messageId}.${recipientNo}.${attempt}\n`).update(report).digest()

@@ -8,17 +8,17 @@ const [old, present, foreign] = [masterKey('1'), masterKey('2'), masterKey('3')]
 const mail = { shard: 7, messageId: '01990000-0000-7000-8000-0123456789ab', recipientNo: 49, attempt: 3 }
 
 describe('a return path', () => {
-  test('identifies the mail, at the alias of the domain', () => {
+  test("identifies the message and uses the domain's alias", () => {
     const keys = verpKeysOf([present])
     const address = returnPathOf(keys, mail, 'mail.example.com')
     assert.match(address, /^[a-z0-9-]{1,64}@bounces\.mail\.example\.com$/)
     assert.deepEqual(decodeReturnPath(keys, address), mail)
     assert.deepEqual(decodeReturnPath(keys, address.toUpperCase()), mail)
     assert.deepEqual(decodeReturnPath(keys, address.replace(/@.*/, '@mx.example.org')), mail)
-    assert.equal(address, returnPathOf(keys, mail, 'mail.example.com'), 'two attempts to say it are one')
+    assert.equal(address, returnPathOf(keys, mail, 'mail.example.com'), 'it is deterministic')
   })
 
-  test('is decoded with an old master key as long as that is configured', () => {
+  test('is decoded with an old master key while that key is configured', () => {
     const address = returnPathOf(verpKeysOf([old]), mail, 'example.com')
     assert.deepEqual(decodeReturnPath(verpKeysOf([present, old]), address), mail)
     assert.equal(decodeReturnPath(verpKeysOf([present]), address), undefined)

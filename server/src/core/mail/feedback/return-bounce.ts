@@ -6,10 +6,10 @@ import { acceptWithin } from '../messages/acceptance.ts'
 import { findForwarded, type RecipientKey } from './feedback.sql.ts'
 
 /**
- * Returns the bounce of a forwarded mail to its original sender. The report is sent with the null sender, so that it causes
- * no further bounce. It is not returned to a sender that was not authenticated: the report would go to the victim of a
- * forgery. When it cannot be sent (the project is locked, its quota is used up), only the project learns of it, by the
- * event. Returns false in these cases, and for mail that was not forwarded.
+ * Returns a forwarded message's bounce to the original sender. The report is sent with the null sender, so it
+ * causes no further bounce. The report is not returned to an unauthenticated sender, whose address may have
+ * been forged. If the report cannot be sent (the project is locked or its quota is used up), the project
+ * learns of the bounce only from the event. Returns false in these cases and for mail that was not forwarded.
  */
 export async function returnBounce(
   tx: Tx,

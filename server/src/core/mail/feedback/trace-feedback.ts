@@ -3,7 +3,7 @@ import { follow, isTracing, readStoredTrace, SpanKind } from '../../../platform/
 import { findTrace } from './feedback.sql.ts'
 import type { Feedback, FeedbackResult } from './feedback.ts'
 
-/** Adds a span for feedback to the trace of its mail, after the commit. Errors are ignored. */
+/** Adds a span for the feedback to the message's trace after the commit. Errors are ignored. */
 export async function traceFeedback(
   db: Db,
   feedback: Feedback,

@@ -6,7 +6,7 @@ import { startDns } from '../../../testing/peers/dns.ts'
 import type { AnalysisThreads } from './analysis-threads.ts'
 import { linkKeysOf } from './link.ts'
 
-// Threads that authenticate and parse mail, and mails that would take them too long.
+// Threads that authenticate and parse mail, and messages crafted to take too long.
 
 const dns = await startDns({
   '.': [{ name: 'example.com', type: 'TXT', value: 'v=spf1 ip4:192.0.2.1 -all' }],
@@ -43,7 +43,7 @@ const plain = 'From: ada@example.com\r\nSubject: Hello\r\n\r\nHello\r\n'
 const endless = `From: ada@example.com\r\n\r\n${'\r\n'.repeat(2_000_000)}`
 
 describe('an analysis thread', () => {
-  test('authenticates and parses a mail', async () => {
+  test('authenticates and parses a message', async () => {
     const { analyse } = threadsWith()
     const { authentication, results, parsed } = await analyse(plain)
     assert.equal(authentication.spf.result, 'pass')
@@ -51,8 +51,8 @@ describe('an analysis thread', () => {
     assert.deepEqual([parsed?.subject, parsed?.text], ['Hello', 'Hello\n'])
   })
 
-  test('that takes too long is terminated; its mail stays unparsed, and others are parsed', async () => {
-    // The endless mail would take half a minute, and each of the others a few milliseconds.
+  test('that takes too long is terminated; its message stays unparsed, but others are parsed', async () => {
+    // The endless message would take half a minute; each of the others takes a few milliseconds.
     const { analyse } = threadsWith({ parseTimeoutMs: 3000, quickLines: 10 })
     const long = `${plain}${'line\r\n'.repeat(20)}`
     const [first, ...others] = await Promise.all([
@@ -65,7 +65,7 @@ describe('an analysis thread', () => {
     assert.equal((await analyse(plain)).parsed?.subject, 'Hello')
   })
 
-  test('that gets no DNS answer in time returns temperror', async () => {
+  test('that gets no DNS response in time returns temperror', async () => {
     const { analyse } = threadsWith({ authTimeoutMs: 300 })
     await dns.pause()
     try {
@@ -89,7 +89,7 @@ describe('an analysis thread', () => {
     assert.ok(authentication.dkim.every(({ result }) => result !== 'pass'))
   })
 
-  test('refuses a mail in a routing loop before it is authenticated', async () => {
+  test('rejects a message in a routing loop before authenticating it', async () => {
     const { analysisThreads } = threadsWith()
     const looping = `X-Postern-Forwarded: shop@example.net\r\n${plain}`
     assert.deepEqual(await analysisThreads.analyse(requestFor(looping), someone), { fault: 'loop' })
@@ -99,7 +99,7 @@ describe('an analysis thread', () => {
 describe('the scheduling of analysis threads', () => {
   const invoice = `${plain}${'line\r\n'.repeat(20)}`
 
-  /** The order in which mails of empty lines and an invoice queued behind them complete. */
+  /** Returns the order in which an invoice, and messages of empty lines queued ahead of it, are completed. */
   async function orderBehindBombs(invoiceIs: { network: string; addressee: string }): Promise<string[]> {
     const unlimited = {
       cpuMsPerNetwork: Number.MAX_SAFE_INTEGER,
@@ -113,18 +113,18 @@ describe('the scheduling of analysis threads', () => {
     return order
   }
 
-  test('another network to another addressee does not wait for mails of empty lines', async () => {
+  test('does not delay mail from another network to another addressee behind messages consisting of empty lines', async () => {
     const order = await orderBehindBombs({ network: '198.51.100.7', addressee: 'project 2' })
     assert.ok(order.indexOf('invoice') <= 1, order.join())
   })
 
-  test('another network to the same addressee waits for one of them at most', async () => {
+  test('delays mail from another network to the same addressee by at most one message', async () => {
     const order = await orderBehindBombs({ network: '198.51.100.7', addressee: 'project 1' })
     assert.ok(order.indexOf('invoice') <= 1, order.join())
   })
 })
 
-describe('the processor time of analysis threads', () => {
+describe('the CPU time of analysis threads', () => {
   const report = Buffer.from(plain)
   const outcomeFor = (analysisThreads: AnalysisThreads, network: string, addressee: string) =>
     analysisThreads.readReport(report, { network, addressee }).then(
@@ -132,7 +132,7 @@ describe('the processor time of analysis threads', () => {
       (error: PosternError) => error.code,
     )
 
-  test('is charged to the network and to the addressee, and is refused when used up', async () => {
+  test('is charged to the network and the addressee, whose mail is rejected when it is used up', async () => {
     const { analysisThreads } = threadsWith({
       cpuMsPerNetwork: 0.001,
       cpuMsPerAddressee: 0.001,
@@ -145,7 +145,7 @@ describe('the processor time of analysis threads', () => {
     assert.ok(analysisThreads.isSpent({ network: 'a' }) && !analysisThreads.isSpent({ network: 'c' }))
   })
 
-  test('of a flooded addressee remains for small mail of a quiet network, and not for long mail', async () => {
+  test('of a flooded addressee remains available to small messages from a quiet network, but not to long ones', async () => {
     const { analysisThreads, analyse } = threadsWith({ cpuMsPerAddressee: 0.001, quickLines: 10 })
     await analyse(plain, { network: 'flood', addressee: 'x' })
     const long = requestFor(`${plain}${'line\r\n'.repeat(20)}`)

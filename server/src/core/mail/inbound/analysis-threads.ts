@@ -7,7 +7,7 @@ import type { ResolverOptions } from '../../../platform/net/dns.ts'
 import { CpuBudget } from '../../../platform/scheduling/cpu-budget.ts'
 import type { Whose } from '../../../platform/scheduling/fair-queue.ts'
 import { ThreadPool, TookTooLong } from '../../../platform/scheduling/thread-pool.ts'
-import { metrics } from '../../../platform/telemetry/metrics.ts'
+import { Counter } from '../../../platform/telemetry/metrics.ts'
 import {
   type AnalysisTask,
   type AnalysisTasks,
@@ -17,17 +17,17 @@ import {
 } from './analysis.ts'
 import { type Linking, receivedJson } from './received-event.ts'
 
-/** What to analyse in an inbound mail. */
+/** The analysis to perform for an inbound message. */
 export interface AnalysisRequest extends Omit<AnalysisTasks['authenticate'], 'raw'> {
   raw: Buffer
-  /** Null: no endpoint receives the mail. */
+  /** Null if no endpoint receives the message. */
   event: { links: Linking; readers: number } | null
 }
 
 export type Analysis = { fault: TraceFault } | AnalysedMail
 
 export interface AnalysedMail extends Extract<AuthenticatedMail, MailAuthentication> {
-  /** The data of the event that endpoints receive, as JSON; null where no endpoint receives the mail. */
+  /** The data of the event that endpoints receive, as JSON; null if no endpoint receives the message. */
   eventData: Buffer | null
 }
 
@@ -36,37 +36,47 @@ export interface AnalysisThreadsOptions {
   limits?: Partial<typeof limits>
 }
 
+const analysisJobs = new Counter(
+  'postern_analysis_jobs_total',
+  'Jobs of the threads that analyse inbound mail and reports, by kind of work and outcome.',
+  {
+    work: ['authenticate', 'parse', 'extract', 'verify', 'report'],
+    outcome: ['done', 'too_long', 'refused', 'failed'],
+  },
+)
+
 const limits = {
   authTimeoutMs: 10_000,
-  // No ordinary mail takes a fifth of it.
+  // Ordinary mail takes less than a fifth of this.
   parseTimeoutMs: 10_000,
-  // A mail of this length takes 0.2 s to parse at worst.
+  // A message of this length takes at most 0.2 s to parse.
   quickLines: 5_000,
-  // Verifying five signatures over it takes 0.1 s at worst.
+  // Verifying five signatures over this size takes at most 0.1 s.
   quickBytes: 1024 * 1024,
-  // Longer than anything above takes: a thread that completes no job for this long hangs.
+  // Longer than any limit above: a thread that completes no job for this long is considered hung.
   silentMs: 30_000,
-  // Less than clients wait for the reply to their mail (RFC 5321 §4.5.3.2.6: ten minutes).
+  // Shorter than the time clients wait for the reply to a message (RFC 5321 §4.5.3.2.6: ten minutes).
   waitMs: 40_000,
-  // An ordinary mail takes 5 to 20 ms: enough for more mails than the intake accepts from one network in a minute.
+  // An ordinary message takes 5 to 20 ms, so this allows more messages than the intake accepts from one
+  // network in a minute.
   cpuMsPerNetwork: 12_000,
   cpuMsPerAddressee: 30_000,
-  // Of a network: enough for dozens of ordinary mails in a few seconds.
+  // Per network: enough for dozens of ordinary messages in a few seconds.
   quietCpuMs: 1_200,
 }
 const role = 'postern mail analysis'
 
 /**
- * Worker threads that authenticate and parse untrusted input: inbound mail and reports. The main thread only receives it. A
- * mail can be crafted to take minutes (4 million empty lines took 148 s).
+ * Worker threads that authenticate and parse untrusted input: inbound mail and reports. The main thread only
+ * receives the input. A message can be crafted to take minutes to process (4 million empty lines took 148 s).
  *
- * Authentication, which waits for DNS, runs in threads with many concurrent jobs; parsing runs in threads with one job at a
- * time. Large and long mails have threads of their own. A mail that takes too long to parse is aborted together with its
- * thread, and accepted unparsed. Jobs are scheduled round-robin by network and by addressee, and each of these has a budget
- * of processor time (platform/scheduling/thread-pool.ts).
+ * Authentication, which waits for DNS, runs in threads with many concurrent jobs. Parsing runs in threads
+ * with one job at a time. Large and long messages have separate threads. If a message takes too long to
+ * parse, its thread is terminated and the message is accepted unparsed. Jobs are scheduled round-robin by
+ * network and by addressee, each with a CPU time budget (platform/scheduling/thread-pool.ts).
  *
- * The cost of authentication is bounded by limits on its input (formats/authentication.ts). If a thread hangs in it all the
- * same, the responsible mail is unknown, so all jobs of that thread fail, and their clients retry.
+ * Limits on the input bound the cost of authentication (formats/authentication.ts). If a thread hangs anyway,
+ * the responsible message is unknown, so all of that thread's jobs fail and their clients retry.
  */
 export class AnalysisThreads {
   readonly #limits: typeof limits
@@ -99,7 +109,8 @@ export class AnalysisThreads {
         atOncePerShare: 5,
       }),
       parse: new ThreadPool({ ...shared, jobs: 'small', threads: 1, atOnce: 1, atOncePerShare: 1, withinMs }),
-      // Two threads, and a share uses at most one: a long mail does not delay those of others.
+      // Two threads. A network or an addressee can use only one of them, so a long message does not delay
+      // other senders' messages.
       parseLong: new ThreadPool({
         ...shared,
         jobs: 'any',
@@ -111,12 +122,12 @@ export class AnalysisThreads {
     }
   }
 
-  /** Whether a network or an addressee has used up its processor time, so that not even a small mail is analysed. */
+  /** Whether a network or an addressee has used up its CPU time budget, even for small messages. */
   isSpent(senderKey: Partial<Whose>): boolean {
     return this.#budget.isSpent(senderKey, 'small')
   }
 
-  /** Rejects with `rate_limited` when the budget of processor time is used up, or the job waited too long. */
+  /** Rejects with `rate_limited` if the CPU time budget is used up or the job waited too long. */
   async analyse({ event, ...request }: AnalysisRequest, senderKey: Whose): Promise<Analysis> {
     const mail = (await this.#run('authenticate', request, senderKey)) as AuthenticatedMail
     if ('fault' in mail) return mail
@@ -133,17 +144,17 @@ export class AnalysisThreads {
     return { ...mail, eventData }
   }
 
-  /** Undefined when the attachment does not exist, or takes too long to find. */
+  /** Undefined if the attachment does not exist or takes too long to find. */
   extract(extraction: AnalysisTasks['extract'], senderKey: Whose): Promise<Uint8Array | undefined> {
     return this.#run('extract', extraction, senderKey) as Promise<Uint8Array | undefined>
   }
 
-  /** Verifies the DKIM signatures of a mail sent to an address for complaints. */
+  /** Verifies the DKIM signatures of a message sent to a complaint address. */
   verify(raw: Buffer, senderKey: Whose): Promise<Signers> {
     return this.#run('verify', { raw }, senderKey) as Promise<Signers>
   }
 
-  /** Undefined when it takes too long. */
+  /** Undefined if parsing takes too long. */
   readReport(raw: Buffer, senderKey: Whose): Promise<IncomingReport | undefined> {
     return this.#run('report', { raw }, senderKey) as Promise<IncomingReport | undefined>
   }
@@ -159,10 +170,10 @@ export class AnalysisThreads {
   ): Promise<unknown> {
     try {
       const result = await this.#poolFor(work, of.raw).run({ work, of } as AnalysisTask, senderKey)
-      metrics.analyses.add({ work, outcome: 'done' })
+      analysisJobs.add({ work, outcome: 'done' })
       return result
     } catch (error) {
-      metrics.analyses.add({ work, outcome: outcomeOf(error) })
+      analysisJobs.add({ work, outcome: outcomeOf(error) })
       if (error instanceof TookTooLong) return undefined
       throw error
     }

@@ -15,7 +15,9 @@ import { type Answered, serveJobs } from '../../../platform/scheduling/thread-po
 import { mailauthResolver } from './mailauth-resolver.ts'
 import { type Linking, receivedJson } from './received-event.ts'
 
-/** The tasks of the threads in analysis-threads.ts: all work whose cost grows with untrusted input. */
+/**
+ * The tasks performed by the threads in analysis-threads.ts: all work whose cost grows with untrusted input.
+ */
 export interface AnalysisTasks {
   /** Evaluates SPF, DKIM, DMARC and ARC, and adds ARC seals to forwarded copies. Waits for DNS. */
   authenticate: {
@@ -25,16 +27,16 @@ export interface AnalysisTasks {
     name: string
     /** Envelope recipients, in lower case. */
     recipients: string[]
-    /** For each domain that forwards the mail: its key, and the fields to add. */
+    /** For each domain that forwards the message: its key and the fields to add. */
     forwards: { key: DkimKey; fields: string }[]
   }
-  /** Parses a mail for endpoints. */
+  /** Parses a message for endpoints. */
   parse: { raw: Uint8Array; authenticated: MailAuthentication; links: Linking; readers: number }
-  /** Returns one attachment of a mail. */
+  /** Returns one attachment of a message. */
   extract: { raw: Uint8Array; attachment: number }
-  /** Verifies the DKIM signatures of a mail to an address for complaints. Waits for DNS. */
+  /** Verifies the DKIM signatures of a message sent to a complaint address. Waits for DNS. */
   verify: { raw: Uint8Array }
-  /** Parses a mail to a return path, or to an address for complaints. */
+  /** Parses a message sent to a return path or to a complaint address. */
   report: { raw: Uint8Array }
 }
 
@@ -71,7 +73,7 @@ export function serveAnalysis({ servers, authTimeoutMs: withinMs }: ThreadData):
           authenticateMail(raw, client, { resolver: resolve, name: of.name, withinMs }),
         )
       case 'parse': {
-        // A mail that is nested too deeply counts as unparsed.
+        // A message that is nested too deeply is treated as unparsed.
         const parsed = await parseMail(raw).catch(() => null)
         const { authentication } = of.authenticated
         return bytes(Buffer.from(receivedJson({ authentication, parsed }, of.links, of.readers)))
@@ -116,13 +118,13 @@ function bytes(content: Uint8Array | undefined): Answered {
   return { answer: own, transfer: [own.buffer] }
 }
 
-/** Only an ArrayBuffer with a single user can be transferred; small Node.js buffers share one. */
+/** Only an unshared ArrayBuffer can be transferred; small Node.js buffers share one. */
 const unshared = (content: Uint8Array): Uint8Array<ArrayBuffer> =>
   content.byteLength === content.buffer.byteLength && content.buffer instanceof ArrayBuffer
     ? (content as Uint8Array<ArrayBuffer>)
     : new Uint8Array(content)
 
-/** Inbound mail is in shared memory; parsers get a copy, because some do not accept shared memory. */
+/** Inbound mail is in shared memory. Parsers get a copy, because some do not accept shared memory. */
 const ownBuffer = (raw: Uint8Array): Buffer =>
   raw.buffer instanceof SharedArrayBuffer
     ? Buffer.from(raw)

@@ -8,13 +8,13 @@ export interface InboundRow {
   action: 'endpoint' | 'forward' | 'drop'
   endpointId: number | null
   messageId: string | null
-  /** With `forward`: why there is no message. */
+  /** With action `forward`: the reason why no message was created. */
   notForwarded: 'dmarc' | null
   recipient: string
   bodyId: string | null
 }
 
-/** What all recipients of a mail share. */
+/** The data that all recipients of a message share. */
 export interface InboundMail {
   projectId: number
   envelopeFrom: string
@@ -25,7 +25,7 @@ export interface InboundMail {
   remoteAddress: string
 }
 
-/** The time of the database, from which ids are made, and the shard of the project. */
+/** The database's time, used to generate ids, and the project's shard. */
 export async function findMoment(tx: ReadTx, projectId: number): Promise<{ now: Date; shard: number }> {
   const { rows } = await sql<{ now: Date; shard: number }>`
     select postern.now() as now, postern.shard_of(${projectId}) as shard`.execute(tx)
@@ -51,7 +51,7 @@ export async function insertInbound(tx: Tx, mail: InboundMail, rows: readonly In
   )
 }
 
-/** Once for all recipients: the mail as received, and the event data for endpoints. */
+/** Inserted once for all recipients: the message as received, and the event data for endpoints. */
 export async function insertBody(
   tx: Tx,
   {
@@ -66,7 +66,7 @@ export async function insertBody(
     values (${id}, ${projectId}, ${content}, ${eventData})`.execute(tx)
 }
 
-/** The owning project, without reading the content. */
+/** Returns the project that owns the body, without reading the content. */
 export async function findBodyOwner(tx: ReadTx, shard: number, id: string): Promise<number | undefined> {
   const { rows } = await sql<{ project_id: number }>`
     select project_id from mail.inbound_bodies where shard = ${shard} and id = ${id}`.execute(tx)

@@ -9,7 +9,7 @@ const later = (seconds: number) => new Date(now.getTime() + seconds * 1000)
 const linked = { shard: 1023, bodyId: '01a1e014-fc3c-7c5d-b332-11f4f026d9fe', attachment: 3 }
 
 describe('a link', () => {
-  test('identifies its content, for a week', () => {
+  test('identifies its content for a week', () => {
     for (const attachment of [0, 3, null]) {
       const link = makeLink(keys, { ...linked, attachment }, now)
       assert.deepEqual(readLink(keys, link, now), { ...linked, attachment })
@@ -19,7 +19,7 @@ describe('a link', () => {
     }
   })
 
-  test('with any character changed, or signed with another key, is invalid', () => {
+  test('is invalid if any character is changed or it is signed with another key', () => {
     const link = makeLink(keys, linked, now)
     for (let at = 0; at < link.length; at++) {
       const other = link[at] === 'b' ? 'c' : 'b'

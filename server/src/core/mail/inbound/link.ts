@@ -3,17 +3,17 @@ import { type DerivedKeys, derivedKeys } from '../../control/secrets/derived-key
 import type { MasterKeys } from '../../control/secrets/master-keys.ts'
 
 /**
- * Download links for content that is too large for an event. A link is a bearer credential for one week: it names the mail
- * and the part of it, under a signature, and grants access to nothing else.
+ * Download links for content that is too large for an event. A link is a bearer credential that is valid for
+ * one week. It identifies the message and one part of it, is signed, and grants access to nothing else.
  *
- * 40 octets in base64url: shard (2), id of the body (16), part (2), expiry in seconds (4), and the first 16 octets of an
- * HMAC-SHA-256 over these.
+ * 40 octets in base64url: shard (2), id of the body (16), part (2), expiry in seconds (4), and the first 16
+ * octets of an HMAC-SHA-256 over these.
  */
 export interface Linked {
   shard: number
   /** A UUID. */
   bodyId: string
-  /** The index of an attachment, from 0; null for the whole mail as received. */
+  /** Index of an attachment, from 0; null for the whole message as received. */
   attachment: number | null
 }
 
@@ -35,7 +35,7 @@ export function makeLink([key]: LinkKeys, { shard, bodyId, attachment }: Linked,
   return token.toString('base64url')
 }
 
-/** Undefined when the signature is invalid or the link has expired. */
+/** Undefined if the signature is invalid or the link has expired. */
 export function readLink(keys: LinkKeys, text: string, now: Date): Linked | undefined {
   const token = Buffer.from(text, 'base64url')
   // Only the canonical encoding is accepted.

@@ -1,4 +1,4 @@
-// The content behind a download link: a whole mail, or one attachment.
+// The content of a download link: a whole message or one attachment.
 
 import type { Cells } from '../../../platform/db/cells.ts'
 import type { AnalysisThreads } from './analysis-threads.ts'
@@ -6,7 +6,7 @@ import { findBody, findBodyOwner } from './inbound.sql.ts'
 import { type Linked, type LinkKeys, readLink } from './link.ts'
 
 export interface PartDeps {
-  /** The link determines the cell. */
+  /** A link identifies the cell. */
   cells: Pick<Cells, 'ofShard'>
   analysisThreads: AnalysisThreads
   linkKeys: LinkKeys
@@ -24,7 +24,7 @@ export interface OwnedLink {
   projectId: number
 }
 
-/** Undefined when the link is invalid or expired, and when the mail has been purged. */
+/** Undefined if the link is invalid or expired, or the message has been purged. */
 export async function findLinked(
   { cells, linkKeys }: PartDeps,
   token: string,
@@ -36,7 +36,7 @@ export async function findLinked(
   return projectId === undefined ? undefined : { link, projectId }
 }
 
-/** Undefined when the mail has been purged, or the attachment does not exist. */
+/** Undefined if the message has been purged or the attachment does not exist. */
 export async function readPart(
   { cells, analysisThreads }: PartDeps,
   { link, projectId }: OwnedLink,
@@ -46,7 +46,7 @@ export async function readPart(
   if (link.attachment === null) return { content: raw, type: 'message/rfc822', filename: 'mail.eml' }
   const content = await analysisThreads.extract(
     { raw, attachment: link.attachment },
-    // Downloads have limits of their own (intake/inbound/download-links.ts).
+    // Downloads have separate limits (intake/inbound/download-links.ts).
     { network: `links of project ${projectId}`, addressee: `project ${projectId}`, isUnlimited: true },
   )
   return (

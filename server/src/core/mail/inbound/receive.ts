@@ -7,7 +7,6 @@ import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { uuid7 } from '../../../platform/ids.ts'
 import type { Whose } from '../../../platform/scheduling/fair-queue.ts'
-import { metrics } from '../../../platform/telemetry/metrics.ts'
 import type { DailyLimits } from '../../control/caps/caps.ts'
 import type { DkimSignerCache } from '../../control/domains/dkim-signer-cache.ts'
 import { acceptWithin } from '../messages/acceptance.ts'
@@ -17,14 +16,15 @@ import { inboundBytes } from '../messages/quota.ts'
 import type { AnalysedMail, AnalysisThreads } from './analysis-threads.ts'
 import { findMoment, type InboundRow, insertBody, insertInbound } from './inbound.sql.ts'
 import type { LinkKeys } from './link.ts'
+import { forwards as forwardCount } from './metrics.ts'
 import { type Routing, type RoutingOutcome, routingsOf } from './routing.ts'
 
-/** A complete mail as received by SMTP, for addresses of one project. */
+/** A complete message as received over SMTP, for one project's addresses. */
 export interface InboundEnvelope {
   raw: Buffer
-  /** To which its analysis is charged. */
+  /** The network and addressee that the analysis is charged to. */
   senderKey: Whose
-  /** The envelope sender; empty: the null sender. */
+  /** The envelope sender; empty for the null sender. */
   from: string
   to: readonly Address[]
   client: { ip: string; helo: string; isTls: boolean }
@@ -33,7 +33,7 @@ export interface InboundEnvelope {
 }
 
 export interface ReceiveDeps {
-  /** Where routes are looked up; they determine the project. */
+  /** Used to look up routes, which determine the project. */
   routes: UnscopedDb
   mailOf: MailOf
   analysisThreads: AnalysisThreads
@@ -41,12 +41,12 @@ export interface ReceiveDeps {
   linkKeys: LinkKeys
   publicUrl: URL
   byteLimits: DailyLimits
-  /** The host name of the MX, and the authserv-id. */
+  /** Host name of the MX, and authserv-id. */
   name: string
 }
 
 export interface ReceiveResult {
-  /** Of the first recipient's row. */
+  /** Id of the first recipient's row. */
   id: string
   projectId: number
   actions: InboundRow['action'][]
@@ -56,18 +56,20 @@ export interface ReceiveResult {
 /** The routes changed after RCPT. */
 export class RoutesChanged extends Error {}
 
-/** All recipients are forwards, and the mail may not be forwarded (formats/authentication.ts). */
+/**
+ * All recipients match forwarding routes, and the message cannot be forwarded (formats/authentication.ts).
+ */
 export class NotForwarded extends Error {
-  /** False: it may be forwarded once DNS answers. */
+  /** False if the message can be forwarded once DNS responds. */
   readonly isPermanent: boolean
 
   constructor(isPermanent: boolean) {
-    super(isPermanent ? 'the mail fails DMARC' : 'DMARC could not be evaluated')
+    super(isPermanent ? 'the message fails DMARC' : 'DMARC could not be evaluated')
     this.isPermanent = isPermanent
   }
 }
 
-/** The mail is refused for all routes. */
+/** The message is rejected regardless of its routes. */
 export class NotReceivable extends Error {
   readonly fault: TraceFault
 
@@ -81,15 +83,17 @@ const isAccepted = (outcome: RoutingOutcome): outcome is 'endpoint' | 'forward' 
   outcome === 'endpoint' || outcome === 'forward' || outcome === 'drop'
 
 /**
- * Receives a mail: authenticates and parses it, and stores it with its events and forwards, in one transaction for all its
- * recipients. When this returns, the mail is committed; a mail that is sent twice is received twice.
+ * Receives a message: authenticates and parses it, and stores it with its events and forwards, in one
+ * transaction for all its recipients. When this function returns, the message is committed. A message that is
+ * sent twice is received twice.
  *
- * Routes are read twice: before the transaction, because a forward needs the key of its domain, and inside it, because they
- * may have changed meanwhile. Rejects with RoutesChanged in that case, with NotReceivable, with the error with which
- * acceptance refuses a forward, or with `rate_limited` when the budget of processor time is used up.
+ * Routes are read twice: before the transaction, because a forward needs its domain's key, and inside it,
+ * because they may have changed in the meantime. Rejects with RoutesChanged if the routes have changed, with
+ * NotReceivable if the message is rejected regardless of its routes, with the acceptance error if a forward
+ * is not accepted, or with `rate_limited` if the CPU time budget is used up.
  *
- * A mail that may not be forwarded is refused, unless it is for other routes as well: those receive it, and the row of the
- * forward records why there is no message.
+ * A message that cannot be forwarded is rejected, unless other routes also match. In that case the other
+ * routes receive it, and the forward's row records why it was not forwarded.
  */
 export async function receiveMail(deps: ReceiveDeps, envelope: InboundEnvelope): Promise<ReceiveResult> {
   const { raw, client, to, senderKey } = envelope
@@ -117,7 +121,7 @@ export async function receiveMail(deps: ReceiveDeps, envelope: InboundEnvelope):
   )
   if ('fault' in analysed) throw new NotReceivable(analysed.fault)
   const verdict = plan.forwards.length > 0 ? forwardVerdict(analysed.authentication) : 'allowed'
-  if (verdict !== 'allowed') metrics.forwards.add({ outcome: verdict === 'refused' ? 'dmarc' : 'unknown' })
+  if (verdict !== 'allowed') forwardCount.add({ outcome: verdict === 'refused' ? 'dmarc' : 'unknown' })
   const isForwardOnly = routings.every(({ outcome }) => outcome === 'forward')
   if (verdict === 'unknown' || (verdict === 'refused' && isForwardOnly)) {
     throw new NotForwarded(verdict === 'refused')
@@ -128,28 +132,28 @@ export async function receiveMail(deps: ReceiveDeps, envelope: InboundEnvelope):
     .transaction((tx) => write(tx, deps, envelope, plan, allowed, body?.bodyId ?? null))
 }
 
-/** One body for all recipients. Its id is in the links, which are made before the transaction. */
+/** One body for all recipients. The links contain its id, so it is generated before the transaction. */
 async function newBody({ routes, linkKeys: keys, publicUrl }: ReceiveDeps, { projectId }: Plan) {
   const { now, shard } = await routes.readOne((tx) => findMoment(tx, projectId))
   return { shard, bodyId: uuid7(now.getTime()), keys, publicUrl: publicUrl.href, now }
 }
 
-/** What happens with a mail, for one project. */
+/** How a message to one project is handled. */
 interface Plan {
   projectId: number
   routings: Routing[]
-  /** By domain: each forwards the mail under its own name. */
+  /** Grouped by domain: each domain forwards the message under its own name. */
   forwards: Forward[]
   hasReader: boolean
-  /** The number of recipients that are routed to endpoints. */
+  /** Number of recipients routed to endpoints. */
   readers: number
 }
 
 interface Forward {
   domain: NonNullable<Routing['domain']>
-  /** The recipients of the inbound mail. */
+  /** The inbound message's recipients. */
   addresses: string[]
-  /** The targets of the forward, without duplicates. */
+  /** Targets of the forward, without duplicates. */
   recipients: string[]
 }
 
@@ -179,7 +183,7 @@ async function keyOf({ signers }: ReceiveDeps, { domain }: Forward) {
   return { domain: signer.name, ...signer.dkim }
 }
 
-/** A copy that is sealed for one domain cannot be forwarded for another, nor with another key. */
+/** A copy that is sealed with one domain's key cannot be forwarded by another domain. */
 const isSamePlan = (one: Plan, other: Plan): boolean =>
   one.projectId === other.projectId &&
   one.hasReader === other.hasReader &&
@@ -217,7 +221,7 @@ async function write(
         ],
   )
   const kept = bodyId === null ? 0 : raw.length + (eventData?.length ?? 0)
-  // Before anything is written: a refused mail uses no disk space.
+  // Checked before anything is written, so a rejected message uses no disk space.
   const allowedForwards = analysed.isForwarded ? plan.forwards : []
   const forwards = allowedForwards.reduce((sum, { recipients }) => sum + recipients.length, 0)
   await takeInboundQuota(
@@ -237,7 +241,7 @@ async function write(
       subject: analysed.subject,
     },
   )
-  if (forwards > 0) tx.onCommit(() => metrics.forwards.add({ outcome: 'forwarded' }, forwards))
+  if (forwards > 0) tx.onCommit(() => forwardCount.add({ outcome: 'forwarded' }, forwards))
   if (bodyId !== null && eventData !== null)
     await insertBody(tx, { id: bodyId, projectId, content: raw, eventData })
   await insertInbound(
@@ -263,7 +267,7 @@ interface ForwardedHeader {
   subject: string
 }
 
-/** Accepts the forwards as messages; returns their ids by the domain that sends them. */
+/** Accepts the forwards as messages. Returns their ids by sending domain. */
 async function acceptForwards(
   tx: Tx,
   byteLimits: DailyLimits,

@@ -1,4 +1,4 @@
-// The data of `inbound.received`: everything that fits, and links to the rest.
+// The data of `inbound.received` events: everything that fits, and links to the rest.
 
 import type { Authentication } from '../../../formats/authentication.ts'
 import type { ParsedMail } from '../../../formats/parse-mail.ts'
@@ -6,28 +6,29 @@ import { type LinkKeys, makeLink } from './link.ts'
 
 export interface Received {
   authentication: Authentication
-  /** Null when the mail could not be parsed. */
+  /** Null if the message could not be parsed. */
   parsed: ParsedMail | null
 }
 
-/** What links to a mail are made of. It is passed between threads. */
+/** The data needed to create links to a message. It is passed between threads. */
 export interface Linking {
   shard: number
   bodyId: string
   keys: LinkKeys
-  /** The public URL of `postern api`. */
+  /** Public URL of `postern api`. */
   publicUrl: string
   now: Date
 }
 
 const maxBytes = 2 * 1024 * 1024
-/** For all events of one mail together: an endpoint may receive each of them. */
+/** The limit for all of a message's events together, because one endpoint may receive all of them. */
 const maxTotalBytes = 8 * 1024 * 1024
 
 /**
- * The part of the `data` of `inbound.received` that all events of a mail share, as JSON. It is made and stored once, however
- * many recipients the mail has. When it is too large, parts are left out in this order: the contents of attachments (their
- * links remain), the HTML, the text, the header. The more recipients, the lower the limit for each.
+ * The part of the `inbound.received` event data that all of a message's events share, as JSON. It is created
+ * and stored once for all recipients. If it is too large, parts are omitted in this order: the contents of
+ * attachments (their links remain), the HTML, the text, the header. The more recipients there are, the lower
+ * the limit for each.
  */
 export function receivedJson(received: Received, links: Linking, recipients: number): string {
   const limit = Math.min(maxBytes, maxTotalBytes / recipients)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { RouteRow } from '../../control/routes/routes.ts'
 
-/** An address to look up: in lower case, and also without its subaddress (`+…`), if it has one. */
+/** An address to look up, in lower case, and the same address without its subaddress (`+…`) if it has one. */
 export interface AddressLookup {
   domain: string
   address: string
@@ -10,9 +10,12 @@ export interface AddressLookup {
 }
 
 export interface RoutingFacts {
-  /** Of control.mail_holder: 0 when several claim the name, or another project has held it; null when no project claims it. */
+  /**
+   * The result of control.mail_holder: 0 if several projects claim the name or another project has held it;
+   * null if no project claims it.
+   */
   holder_id: number | null
-  /** Null when the queried project does not have the domain. */
+  /** Null if the queried project does not have the domain. */
   domain_id: number | null
   domain_name: string | null
   domain_status: string | null
@@ -26,12 +29,13 @@ export interface RoutingFacts {
 }
 
 /**
- * What determines the routing of each address, in the order of the addresses: with `projectId`, for that project's own
- * domain, else for the domain that holds the name. Nothing is cached, so an edit takes effect with its commit.
+ * Returns the data that determines the routing of each address, in the order of the addresses. With
+ * `projectId`, the project's own domain is used, otherwise the domain that holds the name. Nothing is cached,
+ * so a change takes effect when it is committed.
  */
 export async function findRoutingFacts(
   tx: ReadTx,
-  asked: readonly AddressLookup[],
+  requested: readonly AddressLookup[],
   projectId: number | null,
   domainId: number | null,
 ): Promise<RoutingFacts[]> {
@@ -40,12 +44,12 @@ export async function findRoutingFacts(
            domains.status as domain_status, domains.mta_provider::text as provider,
            identities.id as identity_id, domains.project_id, projects.is_locked, to_jsonb(route) as route,
            endpoints.is_active as is_endpoint_active
-      from unnest(${asked.map(({ domain }) => domain)}::text[], ${asked.map(({ address }) => address)}::text[],
-                  ${asked.map(({ untagged }) => untagged)}::text[])
-             with ordinality as asked (name, address, untagged, no)
-     cross join lateral (select control.mail_holder(asked.name) as id) as holder
+      from unnest(${requested.map(({ domain }) => domain)}::text[], ${requested.map(({ address }) => address)}::text[],
+                  ${requested.map(({ untagged }) => untagged)}::text[])
+             with ordinality as requested (name, address, untagged, no)
+     cross join lateral (select control.mail_holder(requested.name) as id) as holder
       left join control.domains as domains
-        on domains.name = asked.name
+        on domains.name = requested.name
        and case when ${projectId}::bigint is null then domains.id = holder.id
                 else domains.project_id = ${projectId}::bigint
                      and domains.id = coalesce(${domainId}::bigint, domains.id) end
@@ -55,11 +59,11 @@ export async function findRoutingFacts(
       left join lateral (
         select * from control.routes as routes
          where routes.project_id = domains.project_id and routes.domain_id = domains.id and routes.is_active
-           and (routes.match = 'catch_all' or routes.address in (asked.address, asked.untagged))
-         order by routes.match = 'catch_all', routes.address = asked.address desc limit 1) as route on true
+           and (routes.match = 'catch_all' or routes.address in (requested.address, requested.untagged))
+         order by routes.match = 'catch_all', routes.address = requested.address desc limit 1) as route on true
       left join control.endpoints as endpoints
         on endpoints.project_id = route.project_id and endpoints.id = route.endpoint_id
-     order by asked.no`.execute(tx)
+     order by requested.no`.execute(tx)
   return rows.map((row) => ({ ...row, route: row.route && routeRow(row.route) }))
 }
 

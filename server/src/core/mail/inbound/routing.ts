@@ -7,19 +7,21 @@ import { type AddressLookup, findRoutingFacts, type RoutingFacts } from './routi
 import type { RoutingMatch } from './wire.ts'
 
 /**
- * Which route matches mail for an address. The same result decides the reply to RCPT and the answer of `routing.match`.
+ * Finds the route that matches an address. The same result determines the reply to RCPT and the response of
+ * `routing.match`.
  *
- * A route for the address wins over one for the address without its subaddress (`ada+news@` is `ada@`), and that over the
- * catch-all; inactive routes are skipped. The project is determined first: a name belongs to the project that has verified
- * it, or else to the only project that claims it or ever has (docs/decisions/0014-inbound-belongs-to.md).
+ * A route for the full address takes precedence over one for the address without its subaddress (`ada@` for
+ * `ada+news@`), which takes precedence over the catch-all. Inactive routes are skipped. The project is
+ * determined first: a name belongs to the project that has verified it, or otherwise to the only project that
+ * claims or has ever claimed it (docs/decisions/0014-inbound-belongs-to.md).
  */
 export type RoutingOutcome = Static<typeof RoutingMatch>['outcome']
 
 export interface Routing {
-  /** As given, with the domain in A-labels. */
+  /** As specified, with the domain in A-labels. */
   address: string
   outcome: RoutingOutcome
-  /** The matching route, also when something else prevents it from applying. */
+  /** The matching route, even if something else prevents it from applying. */
   route: RouteRow | null
   domain: RoutedDomain | null
 }
@@ -33,16 +35,16 @@ export interface RoutedDomain {
   identityId: number | null
 }
 
-/** For inbound SMTP: across all projects. */
+/** For inbound SMTP, across all projects. */
 export const routingsOf = (tx: ReadTx, addresses: readonly Address[]): Promise<Routing[]> =>
   routingsIn(tx, addresses, null)
 
-/** What this project's routes do with mail for an address, for an administrator. */
+/** Shows an administrator what this project's routes do with mail for an address. */
 export async function matchRouting(
   tx: ReadTx,
   projectId: number,
   text: string,
-  /** The one domain of the project that the caller may know of; null: all of them. */
+  /** The only domain of the project that the caller can see; null for all. */
   domainId: number | null = null,
 ): Promise<Static<typeof RoutingMatch>> {
   const address = readInternationalAddress(text)
@@ -62,8 +64,8 @@ export async function matchRouting(
 }
 
 /**
- * The same for a customer. The answer is the same for every domain that is not verified: any other would reveal whether
- * another project claims or held the name.
+ * Like `matchRouting`, but for a customer. The response is identical for every unverified domain; a
+ * difference would reveal whether another project claims or has held the name.
  */
 export async function matchRoutingForCustomer(
   tx: ReadTx,
@@ -74,13 +76,13 @@ export async function matchRoutingForCustomer(
   const match = await matchRouting(tx, projectId, text, domainId)
   const { domain, route } = match
   if (!domain || domain.status === 'verified') return match
-  const prefix = route ? `Route ${route.id} is for this address, but ` : ''
+  const prefix = route ? `Route ${route.id} matches this address, but ` : ''
   return {
     ...match,
     outcome: 'domain_not_verified',
     explanation:
-      `${prefix}${domain.name} is not verified. Until it is, nothing is forwarded, and senders may be asked to try again ` +
-      'later. Publish the DNS records of the domain and have it verified.',
+      `${prefix}${domain.name} is not verified. Until it is, mail is not forwarded, and senders may get a temporary failure. ` +
+      'Publish the DNS records of the domain and request a check.',
   }
 }
 
@@ -116,7 +118,7 @@ function lookupOf(address: Address): AddressLookup {
   return { domain, address: `${local}@${domain}`, untagged: `${untagged}@${domain}` }
 }
 
-/** A project that does not have the domain does not learn whether other projects do. */
+/** A project that does not have the domain must not learn whether other projects do. */
 function outcomeOf(facts: RoutingFacts, isOfOneProject: boolean): RoutingOutcome {
   const { holder_id, domain_id, is_locked, route } = facts
   if (domain_id === null && (isOfOneProject || holder_id === null)) return 'no_domain'
@@ -138,7 +140,7 @@ const nameOf = ({ address, domain }: Routing): string =>
   domain?.name ?? address.slice(address.lastIndexOf('@') + 1)
 const routeOf = ({ route }: Routing): string =>
   route?.match === 'catch_all' ? `The catch-all (route ${route.id})` : `Route ${route?.id}`
-const tryLater = 'Senders are asked to try again later.'
+const tryLater = 'Senders get a temporary failure.'
 
 const explanations: Record<RoutingOutcome, (routing: Routing) => string> = {
   endpoint: (one) => `${routeOf(one)} delivers it to endpoint ${one.route?.endpoint_id}.`,
@@ -151,17 +153,17 @@ const explanations: Record<RoutingOutcome, (routing: Routing) => string> = {
   held_elsewhere: (one) =>
     `Another project has verified that it owns ${nameOf(one)}, so this project does not receive mail for it.`,
   contested: (one) =>
-    `Other projects claim or have claimed ${nameOf(one)}, and none has verified that it owns it. ${tryLater} ` +
-    'Publish the DNS records of the domain and have it verified.',
+    `Other projects claim or have claimed ${nameOf(one)}, and none has verified ownership. ${tryLater} ` +
+    'Publish the DNS records of the domain and request a check.',
   project_locked: () => `The project is locked. ${tryLater}`,
   endpoint_inactive: (one) =>
     `${routeOf(one)} delivers it to endpoint ${one.route?.endpoint_id}, which is inactive. ${tryLater}`,
   domain_not_verified: (one) =>
-    `${routeOf(one)} forwards it, but ${nameOf(one)} cannot send before it is verified. ${tryLater}`,
+    `${routeOf(one)} forwards it, but ${nameOf(one)} cannot send until it is verified. ${tryLater}`,
   provider_forwards_nothing: (one) =>
-    `${routeOf(one)} forwards it, but the provider of ${nameOf(one)} does not send mail in the name of others. ` +
+    `${routeOf(one)} forwards it, but the provider of ${nameOf(one)} cannot forward mail. ` +
     `${tryLater} Use an endpoint, or a domain with the provider "service".`,
   forward_not_confirmed: (one) =>
     `${routeOf(one)} forwards it to ${one.route?.forward_to}, which has not confirmed yet. ${tryLater} ` +
-    'The address was sent a confirmation link; another one can be sent.',
+    'A confirmation link was sent to the address; you can send another one.',
 }

@@ -7,7 +7,10 @@ import { testDatabase } from '../../../testing/harness/database.ts'
 import { openInbound, rcptReplies } from '../../../testing/harness/inbound-harness.ts'
 import { reconcileIdentity } from '../../control/domains/reconcile-identities.ts'
 
-/** Whose mail it is when a customer has left and the MX record of the name still leads here (decision 0014). */
+/**
+ * Who receives mail for a name whose project was deleted while the MX record still points to this
+ * installation (decision 0014).
+ */
 const database = await testDatabase()
 const api = await startApi(database)
 const { admin, as, keyOf } = await customers(api, database)
@@ -32,7 +35,7 @@ async function removeDomain(shop: Receiver): Promise<void> {
   assert.equal((await admin.delete(`${shop.path}/domains/${shop.domain.id}`, { reason })).status, 204)
 }
 
-/** As the owner of a project does it who leaves. */
+/** Deletes the project as its owner. */
 async function leave(shop: Receiver): Promise<void> {
   await removeDomain(shop)
   for (const { id } of (await admin.get(`${shop.path}/endpoints`)).body.data) {
@@ -57,7 +60,7 @@ async function claim(name: string): Promise<Receiver> {
 }
 
 describe('mail for a name that a deleted project held', () => {
-  test('goes to no project that adds the name, until the project has verified it', async () => {
+  test('is routed to a project that adds the name only after that project has verified the name', async () => {
     const name = 'left.example.org'
     const shop = await makeReceiver({ name })
     await shop.route('support', shop.toEndpoint)
@@ -72,7 +75,7 @@ describe('mail for a name that a deleted project held', () => {
     assert.equal(await replyAt(name), '250 2.1.5')
   })
 
-  test('goes to none either when the name was only claimed', async () => {
+  test('is also not routed if the name was only claimed', async () => {
     const name = 'claimed.example.org'
     const shop = await claim(name)
     assert.equal(await replyAt(name), '250 2.1.5', 'the only claim')
@@ -81,7 +84,7 @@ describe('mail for a name that a deleted project held', () => {
     assert.equal(await replyAt(name), '450 4.3.0')
   })
 
-  test('below the name goes to none either; a claim alone does not affect names below', async () => {
+  test('is also not routed for subdomains, unless the deleted project had only claimed the name', async () => {
     const held = await makeReceiver({ name: 'above.example.org' })
     await leave(held)
     await claim('shop.above.example.org')
@@ -114,7 +117,7 @@ describe('mail for a name that a deleted project held', () => {
 })
 
 describe('a project that has verified a name', () => {
-  test('keeps its mail, and that of names below, while an edit is verified again', async () => {
+  test('keeps receiving mail for the name and its subdomains while a change is being verified', async () => {
     const shop = await makeReceiver({ name: 'again.example.org' })
     await shop.route(null, shop.toEndpoint)
     const edited = await admin.patch(`${shop.path}/domains/${shop.domain.id}`, {
@@ -131,7 +134,7 @@ describe('a project that has verified a name', () => {
     assert.equal(await replyAt('deep.again.example.org'), '250 2.1.5')
   })
 
-  test('verifies it again after it has removed the domain', async () => {
+  test('can verify it again after removing the domain', async () => {
     const shop = await makeReceiver({ name: 'removed.example.org' })
     await removeDomain(shop)
     const made = await admin.post(`${shop.path}/domains`, {
@@ -146,7 +149,7 @@ describe('a project that has verified a name', () => {
 })
 
 describe('a customer who adds a name', () => {
-  test('gets the same responses whether it was held, is held, is claimed or is new', async () => {
+  test('gets the same responses whether the name was held, is held, is claimed, or is new', async () => {
     await leave(await makeReceiver({ name: 'once-held.example.org' }))
     await makeReceiver({ name: 'held-now.example.org' })
     await claim('claimed-now.example.org')

@@ -18,16 +18,15 @@ const outcomes = [
   'forward_not_confirmed',
 ] as const
 
-/** How mail for an address is routed. */
 export const RoutingMatch = Type.Object(
   {
-    address: Type.String({ description: 'The address as given, with the domain in its xn-- labels.' }),
+    address: Type.String({ description: 'The specified address, with the domain as A-labels (xn--).' }),
     outcome: oneOf(outcomes, {
       description:
-        'The action of the matching route: `endpoint`, `forward`, `reject` or `drop`. Permanently refused: `no_route`, ' +
-        '`no_domain`, `held_elsewhere`. Temporarily refused: `contested`, `project_locked`, `endpoint_inactive`, ' +
+        'The action of the matching route: `endpoint`, `forward`, `reject` or `drop`. Permanently rejected: `no_route`, ' +
+        '`no_domain`, `held_elsewhere`. Temporarily rejected: `contested`, `project_locked`, `endpoint_inactive`, ' +
         '`domain_not_verified`, `provider_forwards_nothing`, `forward_not_confirmed`. Customers get `domain_not_verified` for ' +
-        'every domain that is not verified, whether or not other projects claim or held the name.',
+        'every unverified domain, whether or not other projects claim or have held the name.',
     }),
     route: nullable(Route),
     domain: nullable(

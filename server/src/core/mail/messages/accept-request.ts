@@ -4,13 +4,17 @@ import type { ReadDraft } from './draft.ts'
 import type { Sender } from './sending-checks.ts'
 import type { Accepted } from './wire.ts'
 
-/** How a mail arrived. */
-export type AcceptChannel = 'http' | 'batch' | 'smtp' | 'forward'
+/** How a message arrived. */
+export const acceptChannels = ['http', 'batch', 'smtp', 'forward'] as const
+export type AcceptChannel = (typeof acceptChannels)[number]
 
-/** A request to acceptance and its response. */
+/** A request to accept mail, and its response. */
 export interface AcceptRequest {
   sender: Sender
-  /** One mail, or a batch: accepted in one transaction, each mail accepted or refused on its own. */
+  /**
+   * One message or a batch. A batch is accepted in one transaction, but each message is accepted or rejected
+   * separately.
+   */
   mails: readonly ReadDraft[]
   repeatable?: Repeatable | undefined
   /** The span of the request, if it is traced. */
@@ -19,7 +23,7 @@ export interface AcceptRequest {
 
 export type AcceptResult = { accepted: Accepted } | { refused: PosternError }
 
-/** `repeated`: the stored response of the first request with the same Idempotency-Key. */
+/** `repeated` is the stored response to the first request with the same Idempotency-Key. */
 export type AcceptResponse = { outcomes: AcceptResult[] } | { repeated: { status: number; body: string } }
 
 /** A request with an `Idempotency-Key`. */
@@ -28,6 +32,9 @@ export interface Repeatable {
   operation: string
   key: string
   requestHash: Buffer
-  /** The response to store. Undefined for a refusal, which is not stored: the caller may fix it and reuse the key. */
+  /**
+   * The response to store. Undefined for a rejection, which is not stored: the caller can fix the request and
+   * reuse the key.
+   */
   answerOf(response: AcceptResponse): { status: number; body: string } | undefined
 }

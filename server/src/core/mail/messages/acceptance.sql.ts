@@ -3,17 +3,18 @@ import type { Tx } from '../../../platform/db/db.ts'
 import type { Forwarded } from './draft.ts'
 import { largeBytes } from './large.ts'
 
-// The statements of acceptance. Each takes arrays and handles a whole group of mails at once.
+// The SQL statements for accepting mail. Each takes arrays and handles a whole group of messages.
 
 export interface SenderKey {
   projectId: number
-  /** The domain of the sender. */
+  /** The sender's domain. */
   name: string
 }
 
 /**
- * Shared advisory locks, held until the commit: a retiring identity waits until all mail accepted under it is committed.
- * A separate statement before `findFacts`: a statement sees what was committed when it began, and this one may wait.
+ * Takes shared advisory locks until the commit, so an identity is retired only after all mail accepted for it
+ * is committed. This is a separate statement before `findFacts` because it can block, and a statement sees
+ * only rows that were committed when it began.
  */
 export async function lockNames(tx: Tx, senders: readonly SenderKey[]): Promise<void> {
   await sql`
@@ -32,7 +33,7 @@ export interface Facts {
   allow_service_mta: boolean
   max_mails_per_day: number
   max_mails_per_month: number
-  /** Null: the project does not have this domain. */
+  /** Null if the project does not have this domain. */
   domain_id: number | null
   is_verified: boolean
   provider: 'service' | 'ses' | null
@@ -50,7 +51,7 @@ export async function findFacts(tx: Tx, senders: readonly SenderKey[]): Promise<
            domains.id as domain_id, coalesce(domains.status = 'verified', false) as is_verified,
            identities.provider::text, identities.id as identity_id, postern.now() as now
       from (select distinct * from unnest(${senders.map(({ projectId }) => projectId)}::bigint[],
-                                          ${senders.map(({ name }) => name)}::text[]) as asked (project_id, name))
+                                          ${senders.map(({ name }) => name)}::text[]) as requested (project_id, name))
              as wanted
       join control.projects as projects on projects.id = wanted.project_id
       join control.plans as plans on plans.id = coalesce(projects.admin_plan_id, projects.plan_id)
@@ -66,15 +67,18 @@ export interface Addressed {
   address: string
 }
 
-/** Lower-cased by the database: JavaScript's lower case differs for some non-Latin letters. */
-export async function findSuppressed(tx: Tx, asked: readonly Addressed[]): Promise<Addressed[]> {
+/**
+ * Addresses are lower-cased by the database, because JavaScript converts some non-Latin letters to lower case
+ * differently.
+ */
+export async function findSuppressed(tx: Tx, requested: readonly Addressed[]): Promise<Addressed[]> {
   const { rows } = await sql<Addressed>`
-    select asked.project_id as "projectId", asked.address
-      from unnest(${asked.map(({ projectId }) => projectId)}::bigint[],
-                  ${asked.map(({ address }) => address)}::text[]) as asked (project_id, address)
+    select requested.project_id as "projectId", requested.address
+      from unnest(${requested.map(({ projectId }) => projectId)}::bigint[],
+                  ${requested.map(({ address }) => address)}::text[]) as requested (project_id, address)
       join mail.suppressions as suppressions
-        on suppressions.shard = postern.shard_of(asked.project_id)
-       and suppressions.project_id = asked.project_id and suppressions.address = lower(asked.address)`.execute(
+        on suppressions.shard = postern.shard_of(requested.project_id)
+       and suppressions.project_id = requested.project_id and suppressions.address = lower(requested.address)`.execute(
     tx,
   )
   return rows
@@ -90,7 +94,7 @@ export interface UsageRow {
   forwarded: number
 }
 
-/** The quota rows of these projects for today and this month, locked in a fixed order; missing rows are inserted. */
+/** Locks these projects' quota rows for today and this month, in a fixed order. Inserts missing rows. */
 export async function lockUsage(tx: Tx, projectIds: readonly number[]): Promise<UsageRow[]> {
   const rows = await selectUsage(tx, projectIds)
   if (rows.length === projectIds.length * 2) return rows
@@ -117,12 +121,12 @@ async function selectUsage(tx: Tx, projectIds: readonly number[]): Promise<Usage
   return rows
 }
 
-/** What is subtracted from a project's quotas. */
+/** The amounts to deduct from a project's quotas. */
 export interface Taken {
   mails: number
   bytes: number
   inboundBytes: number
-  /** Of the mails, those that are forwarded. */
+  /** How many of the `mails` are forwarded. */
   forwards: number
 }
 
@@ -165,8 +169,8 @@ export interface MessageRow {
 }
 
 /**
- * Inserts messages, recipients, bodies and dispatch rows in one statement; events follow in another. A message whose
- * recipients are all suppressed has no body.
+ * Inserts messages, recipients, bodies and dispatch rows in one statement; events follow in another. A
+ * message has no body if all its recipients are suppressed.
  */
 export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): Promise<void> {
   const each = <T>(value: (message: MessageRow) => T): T[] => messages.map(value)
@@ -174,8 +178,8 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
     message.recipients.map((recipient, no) => ({ ...recipient, no, message })),
   )
   const ofEach = <T>(value: (recipient: (typeof recipients)[number]) => T): T[] => recipients.map(value)
-  // Bodies are sent as one binary parameter. In an array they would be text, twice as long, and parsing it took PostgreSQL
-  // 0.3 ms for a mail of 6 KB, as much as everything else.
+  // Bodies are sent as one binary parameter. In an array they would be text and twice as long; for a message
+  // of 6 KB, PostgreSQL took 0.3 ms to parse that text, as long as all other work took.
   const sent = messages.filter(isSent)
   const ofSent = <T>(value: (message: MessageRow) => T): T[] => sent.map(value)
   const contents = ofSent(({ content }) => content)

@@ -15,7 +15,9 @@ import { Acceptance } from './acceptance.ts'
 import { readDraft } from './draft.ts'
 import type { MessageRequest } from './wire.ts'
 
-/** Acceptance by itself: what arrives together, what is counted, what is repeated, what fails alone. */
+/**
+ * Tests acceptance without the API: groups, counts, repeated requests, and failures of individual requests.
+ */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -26,20 +28,20 @@ const acceptance = new Acceptance(
   ampleByteLimits,
 )
 
-interface Place {
+interface Sender {
   id: number
   name: string
 }
 
-async function place(
+async function makeSender(
   limits: { max_mails_per_day?: number; max_mails_per_month?: number } = {},
-): Promise<Place> {
+): Promise<Sender> {
   const { id } = await makeProject({ plan_id: (await makePlan(limits)).id })
   const { name } = await makeDomain(id, { mta_provider: 'service', status: 'verified' })
   return { id, name }
 }
 
-const mailOf = ({ name }: Place, changes: Partial<MessageRequest> = {}): MessageRequest => ({
+const mailOf = ({ name }: Sender, changes: Partial<MessageRequest> = {}): MessageRequest => ({
   from: `shop@${name}`,
   to: ['someone@example.net'],
   subject: 'Your order',
@@ -47,12 +49,12 @@ const mailOf = ({ name }: Place, changes: Partial<MessageRequest> = {}): Message
   ...changes,
 })
 
-const submissionOf = ({ id }: Place, ...mails: MessageRequest[]): AcceptRequest => ({
+const submissionOf = ({ id }: Sender, ...mails: MessageRequest[]): AcceptRequest => ({
   sender: { projectId: id, apiKey: null, userId: 1 },
   mails: mails.map((mail) => readDraft(mail, Date.now())),
 })
 
-const submit = (at: Place, ...mails: MessageRequest[]): Promise<AcceptResponse> =>
+const submit = (at: Sender, ...mails: MessageRequest[]): Promise<AcceptResponse> =>
   acceptance.accept(submissionOf(at, ...mails))
 
 const codesOf = (answer: AcceptResponse): string[] =>
@@ -63,7 +65,7 @@ const codesOf = (answer: AcceptResponse): string[] =>
 const count = async (sql: string, id: number): Promise<number> =>
   Number((await database.query<{ count: string }>(`select count(*) from ${sql}`, [id]))[0]?.count)
 
-const accepted = async ({ id }: Place): Promise<number[]> =>
+const accepted = async ({ id }: Sender): Promise<number[]> =>
   (
     await database.query<{ accepted: string }>(
       'select accepted from mail.usage where project_id = $1 order by period',
@@ -71,9 +73,9 @@ const accepted = async ({ id }: Place): Promise<number[]> =>
     )
   ).map((row) => Number(row.accepted))
 
-describe('what is accepted', () => {
-  test("has rows in every table, with an id of the database's time", async () => {
-    const at = await place()
+describe('an accepted message', () => {
+  test("has rows in every table, with an id generated from the database's time", async () => {
+    const at = await makeSender()
     const answer = await submit(
       at,
       mailOf(at, { to: ['a@example.net', 'B <b@example.net>'], bcc: ['c@example.net'] }),
@@ -99,20 +101,20 @@ describe('what is accepted', () => {
       [id],
     )
     assert.equal(JSON.parse(content.toString()).text, 'It is on its way.')
-    assert.ok(!content.includes('c@example.net'), 'a blind copy is nowhere but in the envelope')
+    assert.ok(!content.includes('c@example.net'), 'Bcc recipients are only in the envelope')
     assert.deepEqual(await accepted(at), [3, 3])
     const events = await database.query('select type, data from mail.events where message_id = $1', [id])
     assert.deepEqual(events, [{ type: 'message.accepted', data: { recipients: 3 } }])
   })
 
-  test('contains each address once, even if it is listed several times', async () => {
-    const at = await place()
+  test('has each recipient once, even if an address is listed several times', async () => {
+    const at = await makeSender()
     await submit(at, mailOf(at, { to: ['a@example.net', 'A@example.net'], cc: ['a@example.net'] }))
     assert.equal(await count('mail.recipients where project_id = $1', at.id), 1)
   })
 
   test('waits until send_at', async () => {
-    const at = await place()
+    const at = await makeSender()
     const send_at = new Date(Date.now() + 3600_000).toISOString()
     assert.deepEqual(codesOf(await submit(at, mailOf(at, { send_at }))), ['scheduled'])
     const [row] = await database.query('select state, due_at from mail.dispatch where project_id = $1', [
@@ -123,8 +125,8 @@ describe('what is accepted', () => {
     assert.deepEqual(codesOf(await submit(at, mailOf(at, { send_at: far }))), ['validation_failed'])
   })
 
-  test("is scheduled by the database's clock, even if the API's clock is wrong", async () => {
-    const at = await place()
+  test("is scheduled by the database's clock, even if the API server's clock is wrong", async () => {
+    const at = await makeSender()
     const minutes = (count: number): number => Date.now() + count * 60_000
     for (const [apiClock, send_at, status] of [
       [minutes(10), minutes(5), 'scheduled'],
@@ -139,8 +141,8 @@ describe('what is accepted', () => {
     }
   })
 
-  test('skips suppressed recipients, with an event, and does not count them', async () => {
-    const at = await place()
+  test('skips suppressed recipients, writes an event for them, and does not count them', async () => {
+    const at = await makeSender()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason) values ($1, 'gone@example.net', 'bounce')`,
       [at.id],
@@ -159,10 +161,10 @@ describe('what is accepted', () => {
 })
 
 describe('a quota', () => {
-  test('accepts exactly one of 200 concurrent requests for its last mail', async () => {
-    const at = await place({ max_mails_per_day: 7 })
+  test('accepts exactly one of 200 concurrent requests for the last remaining message', async () => {
+    const at = await makeSender({ max_mails_per_day: 7 })
     await submit(at, mailOf(at, { to: [1, 2, 3, 4, 5, 6].map((n) => `r${n}@example.net`) }))
-    // From two processes, so that no single one could keep count by itself.
+    // Two instances act as two processes, which share no counter in memory.
     const other = new Acceptance(
       openDatabase(database, { poolSize: 8 }).as('mail'),
       ['service'],
@@ -180,15 +182,15 @@ describe('a quota', () => {
     assert.equal(await count('mail.dispatch where project_id = $1', at.id), 7)
   })
 
-  test('of the month applies besides that of the day, and the error says when the next one begins', async () => {
-    const at = await place({ max_mails_per_day: 100, max_mails_per_month: 2 })
+  test('per month applies in addition to the daily quota, and the error states when the next period begins', async () => {
+    const at = await makeSender({ max_mails_per_day: 100, max_mails_per_month: 2 })
     const answer = await submit(
       at,
       mailOf(at),
       mailOf(at, { to: ['a@example.net', 'b@example.net'] }),
       mailOf(at),
     )
-    assert.deepEqual(codesOf(answer), ['queued', 'quota_exceeded', 'queued'], 'a smaller one still fits')
+    assert.deepEqual(codesOf(answer), ['queued', 'quota_exceeded', 'queued'], 'a smaller message still fits')
     const secondsLeft = async () => {
       const [row] = await database.query<{ seconds: number }>(
         `select ceil(extract(epoch from date_trunc('month', now) + interval '1 month' - now))::int as seconds
@@ -199,15 +201,22 @@ describe('a quota', () => {
     const before = await secondsLeft()
     const [last] = ((await submit(at, mailOf(at))) as { outcomes: { refused: PosternError }[] }).outcomes
     const after = await secondsLeft()
-    assert.match(last?.refused.message ?? '', /2 mails per month; 0 are left and this message needs 1/)
+    assert.match(
+      last?.refused.message ?? '',
+      /2 messages per month, counted per recipient; 0 are left and this message needs 1/,
+    )
     const seconds = last?.refused.retryAfterSeconds ?? 0
     assert.ok(after <= seconds && seconds <= before, `${seconds}, not from ${after} to ${before}`)
   })
 })
 
 describe('a group', () => {
-  test('accepts or refuses each mail on its own', async () => {
-    const [one, two, locked] = [await place(), await place({ max_mails_per_day: 0 }), await place()]
+  test('accepts or rejects each message separately', async () => {
+    const [one, two, locked] = [
+      await makeSender(),
+      await makeSender({ max_mails_per_day: 0 }),
+      await makeSender(),
+    ]
     await admin.patch(`/projects/${locked.id}`, { is_locked: true, reason: 'Card testing' })
     const answers = await Promise.all([
       submit(one, mailOf(one)),
@@ -227,8 +236,8 @@ describe('a group', () => {
     ])
   })
 
-  test('that the database refuses is split until the failing request is alone', async () => {
-    const at = await place()
+  test('that the database rejects is split until the failing request is isolated', async () => {
+    const at = await makeSender()
     await database.query(`
       create function refuse() returns trigger language plpgsql as
         $$ begin if new.subject = 'poison' then raise exception 'poison'; end if; return new; end $$;
@@ -257,8 +266,8 @@ describe('a repeated request', () => {
         : undefined,
   })
 
-  test('a thousand times at once is one mail; the others get its response or request_in_progress', async () => {
-    const at = await place()
+  test('sent a thousand times concurrently creates one message; the others get its response or request_in_progress', async () => {
+    const at = await makeSender()
     const answers = await Promise.all(
       Array.from({ length: 1000 }, () =>
         acceptance.accept({ ...submissionOf(at, mailOf(at)), repeatable: repeatable('k', 'same') }),
@@ -277,8 +286,8 @@ describe('a repeated request', () => {
     assert.equal(again.repeated.body, JSON.stringify(first.outcomes))
   })
 
-  test('under the key of another is refused, and a refused request may be corrected under the same key', async () => {
-    const at = await place()
+  test("with another request's key is rejected, and a rejected request can be corrected under the same key", async () => {
+    const at = await makeSender()
     const send = (text: string, mail: MessageRequest) =>
       acceptance.accept({ ...submissionOf(at, mail), repeatable: repeatable('m', text) })
     assert.deepEqual(codesOf(await send('bad', mailOf(at, { to: [] }))), ['validation_failed'])
@@ -288,9 +297,9 @@ describe('a repeated request', () => {
 })
 
 describe('a domain that is edited while mail is accepted', () => {
-  test('keeps the old identity until that mail is committed', async () => {
-    const at = await place()
-    // Whoever accepts holds this until it has committed.
+  test('keeps its old identity until that mail is committed', async () => {
+    const at = await makeSender()
+    // Acceptance holds this lock until it commits.
     const mail = openDatabase(database).as('mail')
     const steps: string[] = []
     let release = () => {}
@@ -309,7 +318,7 @@ describe('a domain that is edited while mail is accepted', () => {
       await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${at.id}, ${at.name}))`.execute(tx)
       steps.push('retired')
     })
-    await eventually('the edit waits for the mail', async () => {
+    await eventually('the edit waits for the commit', async () => {
       const { rows } = await mail.read((tx) =>
         sql`select from pg_locks
              where locktype = 'advisory' and not granted

@@ -5,16 +5,22 @@ import type { KeyScope } from './idempotency.sql.ts'
 
 export interface FactsBeforeBody
   extends Pick<Facts, 'is_locked' | 'subscription' | 'max_mails_per_day' | 'max_mails_per_month' | 'now'> {
-  /** There is a verified domain with an active identity; for a bound key, its domain. */
+  /**
+   * The project has a verified domain with an active identity; for a bound key, that domain must be the key's
+   * domain.
+   */
   has_domain: boolean
   accepted_today: number
   accepted_this_month: number
   stored_today: number
-  /** A response is stored under the Idempotency-Key. */
+  /** A response is stored for the Idempotency-Key. */
   is_repetition: boolean
 }
 
-/** One statement, without locks. `domainId`: the domain that the key is bound to. Undefined: the project was deleted. */
+/**
+ * One statement, without locks. `domainId` is the domain that the key is bound to. Returns undefined if the
+ * project was deleted.
+ */
 export async function findFactsBeforeBody(
   tx: ReadTx,
   projectId: number,

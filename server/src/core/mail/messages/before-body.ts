@@ -7,9 +7,10 @@ import { Quota } from './quota.ts'
 import { projectRefusal, type Sender } from './sending-checks.ts'
 
 /**
- * Refuses a sender that cannot send anything before a large body is read. The checks are in the order of acceptance: the
- * project is not locked, its subscription is in force, it has a verified domain, and its quotas are not used up. Undefined:
- * read the body and let acceptance decide. A repeated request is not refused here: it gets the stored response.
+ * Rejects a request before its large body is read if the sender cannot send at all. The checks run in the
+ * same order as in acceptance: the project is not locked, its subscription is active, it has a verified
+ * domain, and its quotas are not used up. Returns undefined if the body should be read; acceptance then
+ * decides. A repeated request is not rejected here: it gets the stored response.
  */
 export async function refusalBeforeBody(
   tx: ReadTx,
@@ -34,6 +35,6 @@ const domainMissing = (isBound: boolean): PosternError =>
   new PosternError(
     'domain_not_verified',
     isBound
-      ? 'The domain of this API key is not verified. Publish its DNS records and request a check.'
+      ? "This API key's domain is not verified. Publish its DNS records and request a check."
       : 'This project has no verified domain. Add a domain, publish its DNS records and request a check.',
   )

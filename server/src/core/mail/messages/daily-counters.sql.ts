@@ -14,7 +14,7 @@ export interface DailyCounts {
 
 type Counted = Exclude<keyof DailyCounts, 'projectId'>
 
-/** A project may occur more than once. Its row is locked until the transaction ends: call this last. */
+/** A project can occur more than once. Its row is locked until the transaction ends, so call this last. */
 export async function addToDay(tx: Tx, counts: readonly DailyCounts[]): Promise<void> {
   const all = (name: Counted) => counts.map((one) => one[name] ?? 0)
   await sql`
@@ -37,7 +37,9 @@ export async function addToDay(tx: Tx, counts: readonly DailyCounts[]): Promise<
       suppressed = day.suppressed + excluded.suppressed`.execute(tx)
 }
 
-/** One row for each project, whatever changed: the relay to control reads the totals. */
+/**
+ * One row per project is enough, regardless of what changed, because the relay to control reads the totals.
+ */
 export async function insertStatsChanged(tx: Tx, projectIds: readonly number[]): Promise<void> {
   await sql`
     insert into mail.outbox (project_id, topic, payload)

@@ -9,7 +9,7 @@ const db = openDatabase(database, { poolSize: 8 }).as('mail')
 const { countsOf, outbox } = mailRows(database)
 
 describe('counting by day', () => {
-  test('adds up what is given, several times for a project and in several calls', async () => {
+  test("adds up a project's counts within a call and across calls", async () => {
     await db.transaction((tx) =>
       countDaily(tx, [
         { projectId: 1, sent: 2 },
@@ -20,10 +20,10 @@ describe('counting by day', () => {
     await db.transaction((tx) => countDaily(tx, [{ projectId: 1, sent: 4 }]))
     assert.deepEqual(await countsOf(1), { sent: 7, delivered: 1 })
     assert.deepEqual(await countsOf(2), { delivered: 1, deferred: 1, suppressed: 3 })
-    assert.deepEqual([...(await outbox(1)), ...(await outbox(2))], [], 'control has no figure of these')
+    assert.deepEqual([...(await outbox(1)), ...(await outbox(2))], [], 'control does not use these counts')
   })
 
-  test('publishes one change per call and project to control', async () => {
+  test('publishes one change per call per project to control', async () => {
     await db.transaction((tx) =>
       countDaily(tx, [
         { projectId: 3, bounced: 1 },
@@ -37,7 +37,7 @@ describe('counting by day', () => {
     assert.deepEqual(await outbox(5), [])
   })
 
-  test('is exact and free of deadlocks when many transactions count for the same projects in any order', async () => {
+  test('is exact and deadlock-free when transactions update the same projects in any order', async () => {
     const projects = [21, 22, 23, 24, 25]
     const retries = await deadlocks()
     await Promise.all(
@@ -55,7 +55,7 @@ describe('counting by day', () => {
     assert.equal((await deadlocks()) - retries, 0)
   })
 
-  test('begins a new row with the UTC day', async () => {
+  test('starts a new row with each UTC day', async () => {
     await db.transaction((tx) => countDaily(tx, [{ projectId: 31, sent: 1 }]))
     await database.query(
       `do $$ begin execute format('alter database %I set postern.clock_offset = ''1 day''', current_database()); end $$`,

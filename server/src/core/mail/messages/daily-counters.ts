@@ -4,10 +4,10 @@ import { addToDay, type DailyCounts, insertStatsChanged } from './daily-counters
 export type { DailyCounts }
 
 /**
- * Adds to the daily counters of projects, by the UTC day of the change, and publishes `project.stats_changed` to control
- * if the project's statistics or its reputation depend on the change.
+ * Adds to projects' daily counters, by the UTC day of the change. Publishes `project.stats_changed` to
+ * control if the change affects the project's statistics or reputation.
  *
- * The counter row of a project is locked until the transaction ends: count last.
+ * A project's counter row is locked until the transaction ends, so call this last.
  */
 export async function countDaily(tx: Tx, counts: readonly DailyCounts[]): Promise<void> {
   if (counts.length === 0) return

@@ -9,11 +9,11 @@ import { readMailbox } from '../../../formats/mailbox.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { MessageRequest } from './wire.ts'
 
-/** A validated mail, before the checks whether it may be sent. */
+/** A validated message, before the checks that determine whether it can be sent. */
 export interface Draft {
   from: string
   subject: string
-  /** The stored form: `json` is composed when it is sent, `mime` was composed by the sender. */
+  /** The stored form: `json` is composed when it is sent; `mime` was composed by the sender. */
   format: 'json' | 'mime'
   content: Buffer
   recipients: Recipient[]
@@ -26,11 +26,11 @@ export interface Draft {
 }
 
 export interface Forwarded {
-  /** The original envelope sender; empty: the null sender. */
+  /** The original envelope sender; empty for the null sender. */
   envelope_from: string
-  /** It was received with SMTPUTF8 (RFC 6531). */
+  /** Received with SMTPUTF8 (RFC 6531). */
   smtputf8: boolean
-  /** The sender was authenticated, so a bounce is returned to it. */
+  /** The sender was authenticated, so bounces are returned to it. */
   is_sender_confirmed: boolean
 }
 
@@ -40,7 +40,7 @@ export interface Recipient {
 }
 
 /**
- * A validation error is reported only after the checks of the sender have passed, so it is kept here until then.
+ * A validation error is reported only after the sender checks have passed, so it is stored here until then.
  * `senderDomain` is null if `from` could not be parsed.
  */
 export type ReadDraft =
@@ -79,7 +79,7 @@ function draftOf(request: MessageRequest, from: Mailbox, now: number): Draft {
     attachments: attachmentsOf(request.attachments),
   }
   if (content.text === null && content.html === null) {
-    throw refuse('A message needs "text", "html" or both.')
+    throw refuse('A message must contain "text", "html" or both.')
   }
   const sizeBytes = sizeOf(content)
   if (sizeBytes > maxMessageBytes) {
@@ -98,7 +98,7 @@ function draftOf(request: MessageRequest, from: Mailbox, now: number): Draft {
   }
 }
 
-/** Each address once, even if it is listed more than once. */
+/** Each address occurs once, even if it is listed more than once. */
 function recipientsOf(lists: Record<Recipient['kind'], Mailbox[]>): Recipient[] {
   const byAddress = new Map<string, Recipient>()
   for (const kind of ['to', 'cc', 'bcc'] as const) {
@@ -152,7 +152,7 @@ function attachmentsOf(given: MessageRequest['attachments']): Attachment[] {
   return attachments
 }
 
-/** Acceptance decides by the database's clock whether this time has passed. */
+/** Acceptance uses the database's clock to decide whether this time has passed. */
 function sendAtOf(text: string | null | undefined, now: number): Date | null {
   if (text == null) return null
   const at = new Date(text)

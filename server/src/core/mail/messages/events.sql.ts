@@ -4,23 +4,26 @@ import type { EventType } from '../../shared/events.ts'
 
 export interface NewEvent {
   projectId: number
-  /** `endpoint.test` is for the tested endpoint; no endpoint subscribes to it. */
+  /** `endpoint.test` is sent only to the tested endpoint; endpoints cannot subscribe to it. */
   type: EventType | 'endpoint.test'
   messageId: string | null
   recipientNo: number | null
   data: object
-  /** An endpoint of the project that receives the event even if it does not subscribe to its type. */
+  /**
+   * One of the project's endpoints, which receives the event even if it is not subscribed to the event's
+   * type.
+   */
   endpointId?: number
-  /** The inbound mail (mail.inbound_bodies) whose `event_data` is part of the event's data. */
+  /** The inbound message (mail.inbound_bodies) whose `event_data` is part of the event's data. */
   inboundBodyId?: string
 }
 
 /**
- * Events of one message keep their order: ids of the same millisecond are unordered, so a second event gets the next
- * millisecond. All have the time of the transaction.
+ * Preserves the order of a message's events: ids from the same millisecond are unordered, so a second event
+ * gets the next millisecond. All events have the transaction's timestamp.
  *
- * An event costs the transaction two rows at most, however many endpoints its project has: deliveries are inserted later
- * (core/mail/webhooks/fan-out.ts).
+ * An event adds at most two rows to the transaction, regardless of the number of endpoints. Deliveries are
+ * inserted later (core/mail/webhooks/fan-out.ts).
  */
 export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
   await sql`

@@ -8,8 +8,8 @@ const db = openDatabase(database).as('mail')
 
 const messageId = '01990000-0000-7000-8000-000000000001'
 
-describe('events of mail', () => {
-  test('are written many at once, each with an id of about the time of the transaction', async () => {
+describe('mail events', () => {
+  test('are written in one statement, each with an id close to the transaction time', async () => {
     await db.transaction((tx) =>
       writeEvents(
         tx,
@@ -52,7 +52,7 @@ describe('events of mail', () => {
     for (const { types } of rows) assert.deepEqual(types, ['message.sent', 'message.delivered'])
   })
 
-  test('store any text of a mail server', async () => {
+  test('store any text that a mail server can return', async () => {
     const said = `550 5.1.1 <a@b>\0: \ud800 ${'x'.repeat(5000)}`
     await db.transaction((tx) =>
       writeRecipientEvents(tx, [
@@ -70,7 +70,7 @@ describe('events of mail', () => {
     assert.equal(storable(said).length, 2000)
   })
 
-  test('an empty list writes nothing', async () => {
+  test('write nothing for an empty list', async () => {
     await db.transaction((tx) => writeEvents(tx, []))
   })
 })

@@ -11,14 +11,17 @@ export interface KeyScope {
 const unnested = (scopes: readonly KeyScope[]) => sql`
   unnest(${scopes.map(({ projectId }) => projectId)}::bigint[], ${scopes.map(({ actor }) => actor)}::text[],
          ${scopes.map(({ operation }) => operation)}::text[], ${scopes.map(({ key }) => key)}::text[])
-    with ordinality as asked (project_id, actor, operation, key, ordinal)`
+    with ordinality as requested (project_id, actor, operation, key, ordinal)`
 
-/** Takes an advisory lock on each key until the transaction ends. False: another transaction holds it. */
+/**
+ * Tries to take an advisory lock on each key, held until the transaction ends. False if another transaction
+ * holds the lock.
+ */
 export async function claimKeys(tx: Tx, scopes: readonly KeyScope[]): Promise<boolean[]> {
   const { rows } = await sql<{ is_free: boolean }>`
     select pg_try_advisory_xact_lock(
              hashtextextended(json_build_array('mail', project_id, actor, operation, key)::text, 0)) as is_free
-      from (select * from ${unnested(scopes)} order by ordinal) as asked`.execute(tx)
+      from (select * from ${unnested(scopes)} order by ordinal) as requested`.execute(tx)
   return rows.map(({ is_free }) => is_free)
 }
 
@@ -37,8 +40,8 @@ export async function findAnswers(
     select ordinal::int, stored.request_hash, stored.status, stored.body::text as body
       from ${unnested(scopes)}
       join mail.idempotency as stored
-        on stored.shard = postern.shard_of(asked.project_id) and stored.project_id = asked.project_id
-       and stored.actor = asked.actor and stored.operation = asked.operation and stored.key = asked.key
+        on stored.shard = postern.shard_of(requested.project_id) and stored.project_id = requested.project_id
+       and stored.actor = requested.actor and stored.operation = requested.operation and stored.key = requested.key
      where stored.expires_at > postern.now()`.execute(tx)
   const byOrdinal = new Map(rows.map((row) => [row.ordinal, row]))
   return scopes.map((_scope, index) => byOrdinal.get(index + 1))
@@ -48,7 +51,7 @@ export async function insertAnswers(
   tx: Tx,
   answers: readonly (KeyScope & { requestHash: Buffer; status: number; body: string })[],
 ): Promise<void> {
-  // A conflict can only be with an expired row: `findAnswers` found no valid one under the lock.
+  // Only an expired row can conflict: `findAnswers` found no valid one under the lock.
   await sql`
     insert into mail.idempotency (project_id, actor, operation, key, request_hash, status, body, expires_at)
     select project_id, actor, operation, key, request_hash, status, body::json, postern.now() + interval '24 hours'

@@ -10,13 +10,14 @@ import {
   type KeyScope,
 } from './idempotency.sql.ts'
 
-// `Idempotency-Key` for mail: the same behaviour as core/control/idempotency, but for a whole group at once and in the mail
-// schema. Keys are claimed and responses stored in the transaction that accepts the mail. Responses expire after 24 hours.
+// `Idempotency-Key` support for mail: behaves like core/control/idempotency, but for a whole group and in the
+// mail schema. Keys are claimed and responses stored in the transaction that accepts the mail. Responses
+// expire after 24 hours.
 
 export const inProgress = (): PosternError =>
   new PosternError(
     'request_in_progress',
-    'The first request with this Idempotency-Key is still running. Retry shortly to get its response.',
+    'The first request with this Idempotency-Key is still in progress. Retry shortly to get its response.',
     { retryAfterSeconds: 1 },
   )
 
@@ -27,7 +28,7 @@ export const reused = (): PosternError =>
   )
 
 interface Claimed extends KeyScope {
-  /** The request's index in the group. */
+  /** Index of the request in the group. */
   index: number
   repeatable: Repeatable
 }
@@ -52,7 +53,7 @@ export class IdempotentAcceptance {
     const refuse = (one: (typeof withKey)[number], refused: PosternError) =>
       responses.set(one.index, { outcomes: Array.from({ length: one.count }, () => ({ refused })) })
 
-    // Two requests of one group share the transaction, so the advisory lock does not separate them.
+    // Two requests in one group share the transaction, so the advisory lock does not separate them.
     const names = new Set<string>()
     const isFree = await claimKeys(tx, withKey)
     const locked = withKey.filter((one, at) => {
@@ -73,7 +74,7 @@ export class IdempotentAcceptance {
     return new IdempotentAcceptance(claimed, responses)
   }
 
-  /** Undefined for a request that is to be decided now. */
+  /** Undefined for a request without a stored response or conflict. */
   responseOf(index: number): AcceptResponse | undefined {
     return this.#responses.get(index)
   }

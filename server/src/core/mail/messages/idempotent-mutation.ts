@@ -4,11 +4,19 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { claimKeys, findAnswers, insertAnswers, type KeyScope } from './idempotency.sql.ts'
 import { inProgress, reused } from './idempotency.ts'
 
+interface Response {
+  status: number
+  body: string | null
+  etag: string | null
+  location: string | null
+}
+
 /**
- * `Idempotency-Key` of a mutation in the mail schema other than sending: as core/control/idempotency does it, in the
- * transaction of the mail side. The whole response is stored as JSON, because the table has no columns for its headers.
+ * `Idempotency-Key` support for mutations in the mail schema other than sending. Works like
+ * core/control/idempotency, in a transaction on the mail side. The whole response is stored as JSON, because
+ * the table has no columns for headers.
  */
-export class IdempotentMailRequest<Response extends { status: number }> {
+export class IdempotentMailRequest {
   readonly #scope: KeyScope
   readonly #requestHash: Buffer
 
@@ -19,17 +27,21 @@ export class IdempotentMailRequest<Response extends { status: number }> {
       .digest()
   }
 
-  /** Locks the key until the end of the transaction; returns the first response, if this request was answered before. */
-  async claim(tx: Tx): Promise<Response | undefined> {
+  /** Locks the key until the end of the transaction. */
+  async claim(tx: Tx): Promise<void> {
     const [isFree] = await claimKeys(tx, [this.#scope])
     if (!isFree) throw inProgress()
+  }
+
+  /** The stored response, if this request has succeeded before. */
+  async findResponse(tx: Tx): Promise<Response | undefined> {
     const [stored] = await findAnswers(tx, [this.#scope])
     if (!stored) return undefined
     if (!stored.request_hash.equals(this.#requestHash)) throw reused()
     return JSON.parse(stored.body) as Response
   }
 
-  async remember(tx: Tx, response: Response): Promise<void> {
+  async storeResponse(tx: Tx, response: Response): Promise<void> {
     const { status } = response
     await insertAnswers(tx, [
       { ...this.#scope, requestHash: this.#requestHash, status, body: JSON.stringify(response) },

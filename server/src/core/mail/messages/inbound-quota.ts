@@ -1,12 +1,12 @@
 import type { Tx } from '../../../platform/db/db.ts'
-import { metrics } from '../../../platform/telemetry/metrics.ts'
 import type { DailyLimits } from '../../control/caps/caps.ts'
+import { forwards as forwardCount } from '../inbound/metrics.ts'
 import { addUsage, lockUsage } from './acceptance.sql.ts'
 import { bytesExceeded, forwardsExceeded } from './quota.ts'
 
 /**
- * Subtracts the bytes of an inbound mail, and the mails forwarded from it, from the daily quotas of its project, or rejects
- * with `quota_exceeded`.
+ * Deducts an inbound message's bytes, and the messages forwarded from it, from its project's daily quotas.
+ * Rejects with `quota_exceeded` if a quota would be exceeded.
  */
 export async function takeInboundQuota(
   tx: Tx,
@@ -19,7 +19,7 @@ export async function takeInboundQuota(
   if (bytes > free) throw bytesExceeded('max_inbound_bytes_per_day', limit, free, bytes, now)
   const freeForwards = maxForwards - (day?.forwarded ?? 0)
   if (forwards > freeForwards && forwards > 0) {
-    metrics.forwards.add({ outcome: 'limit' })
+    forwardCount.add({ outcome: 'limit' })
     throw forwardsExceeded(maxForwards, freeForwards, forwards, now)
   }
   await addUsage(tx, new Map([[projectId, { mails: 0, bytes: 0, inboundBytes: bytes, forwards }]]))

@@ -38,7 +38,7 @@ const columns = sql`
 const ofProject = (projectId: number) =>
   sql<boolean>`messages.shard = postern.shard_of(${projectId}) and messages.project_id = ${projectId}`
 
-/** `domainId`: finds the message only if it was accepted under an identity of that domain. */
+/** With `domainId`, finds the message only if it was accepted for one of that domain's identities. */
 export async function findById(
   tx: ReadTx,
   projectId: number,
@@ -57,7 +57,10 @@ export async function findById(
   return rows[0]
 }
 
-/** All identities that a domain has had (each edit creates one). Its mail was accepted under one of them. */
+/**
+ * All identities that a domain has had (each edit creates one). Each of the domain's messages was accepted
+ * for one of them.
+ */
 export async function identitiesOf(tx: ReadTx, projectId: number, domainId: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select id from control.identities where project_id = ${projectId} and domain_id = ${domainId}`.execute(tx)
@@ -66,18 +69,21 @@ export async function identitiesOf(tx: ReadTx, projectId: number, domainId: numb
 
 export interface MessageFilter {
   recipient?: string | undefined
-  /** As stored: `held` is `queued` in a project that may not send. */
+  /** As stored: `held` means `queued` in a project that cannot send. */
   status?: Exclude<RecipientStatus, 'held'> | undefined
   tag?: string | undefined
 }
 
-/** `identityIds`: those of the domain that the caller is bound to. */
+/** `identityIds`: the identities of the domain that the caller is bound to. */
 type Narrowing = MessageFilter & { identityIds?: readonly number[] | undefined }
 
 /** Messages scanned for one page; see core/shared/bounded-scan.ts. */
 const scanLimit = 2_000
 
-/** Newest first. `next` is where the next page continues; that may be where this page reached the scan limit. */
+/**
+ * Newest first. `next` is the position where the next page continues, which can be the position where this
+ * page reached the scan limit.
+ */
 export async function listByProject(
   tx: ReadTx,
   projectId: number,
@@ -107,7 +113,8 @@ export async function listByProject(
   const { rows } = await sql<MessageRow & { stop: string | null }>`
     with ${found}
     select messages.*, null as stop from found
-     -- The limit forces one lookup by key for each: with a join, PostgreSQL may read all mail of the project for one page.
+     -- The limit forces a separate index lookup for each key: with a join, PostgreSQL may read all of the
+     -- project's mail for one page.
      cross join lateral (
        select ${columns} from mail.messages as messages
         where messages.shard = postern.shard_of(${projectId}) and messages.id = found.id limit 1) as messages
@@ -122,8 +129,8 @@ export async function listByProject(
 }
 
 /**
- * One lookup by key for each scanned message. For a join or an `exists`, PostgreSQL may read the mail of all projects into
- * a hash table.
+ * One index lookup per scanned message. With a join or an `exists`, PostgreSQL may read all projects' mail
+ * into a hash table.
  */
 const passing = (
   shard: RawBuilder<unknown>,
@@ -159,7 +166,7 @@ export interface EventRow {
   created_at: Date
 }
 
-/** The events of one message, in the order in which they happened. A recipient has a handful. */
+/** A message's events, in chronological order. Each recipient has only a few. */
 export async function listEvents(tx: ReadTx, projectId: number, messageId: string): Promise<EventRow[]> {
   const { rows } = await sql<EventRow>`
     select events.id, events.type, recipients.address as recipient, events.data, events.created_at
@@ -172,12 +179,13 @@ export async function listEvents(tx: ReadTx, projectId: number, messageId: strin
        -- An event is never older than its message, so earlier partitions are pruned.
        and events.id >= postern.uuid7_floor(to_timestamp(
              ('x' || translate(left(${messageId}::text, 13), '-', ''))::bit(48)::bigint / 1000.0))
-     -- Events of one transaction have the same time: those of the message come before those of its recipients.
+     -- Events from one transaction have the same timestamp: the message's own events precede those of its
+     -- recipients.
      order by events.created_at, events.recipient_no nulls first, events.id limit 1000`.execute(tx)
   return rows
 }
 
-/** Whether the project may not send now. */
+/** Whether the project currently cannot send. */
 export async function isSendingBlocked(tx: ReadTx, projectId: number): Promise<boolean> {
   const { rows } = await sql<{ is_closed: boolean }>`
     select not ${maySendNow} as is_closed from control.projects as projects where id = ${projectId}`.execute(
@@ -186,7 +194,7 @@ export async function isSendingBlocked(tx: ReadTx, projectId: number): Promise<b
   return rows[0]?.is_closed ?? true
 }
 
-/** Cancels the recipients that are still scheduled. Returns how many. */
+/** Cancels the recipients that are still scheduled. Returns the number canceled. */
 export async function cancelScheduled(tx: Tx, projectId: number, messageId: string): Promise<number> {
   const { rows } = await sql`
     with gone as (

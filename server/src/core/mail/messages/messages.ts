@@ -18,7 +18,7 @@ import type { Message, MessageEvent, RecipientStatus } from './wire.ts'
 
 export type { MessageFilter }
 
-/** From the least to the most advanced: a message has the status of its least advanced recipient. */
+/** From least to most advanced: a message has the status of its least advanced recipient. */
 const order: readonly RecipientStatus[] = [
   'scheduled',
   'held',
@@ -33,7 +33,7 @@ const order: readonly RecipientStatus[] = [
   'delivered',
 ]
 
-/** Queued mail of a project that may not send now is shown as `held`. */
+/** Queued mail is shown as `held` if the project currently cannot send. */
 function messageView(row: MessageRow, isHeld: boolean): Static<typeof Message> {
   const recipients = row.recipients.map(({ status, updated_at, ...rest }) => ({
     ...rest,
@@ -76,7 +76,10 @@ const requireMessage = async (
   domainId: number | null,
 ): Promise<MessageRow> => (await findById(tx, projectId, id, domainId)) ?? missingMessage(projectId, id)
 
-/** `domainId`, here and below: the only domain that the caller may access; null: all domains of the project. */
+/**
+ * `domainId`, here and below: the only domain that the caller can access; null for all of the project's
+ * domains.
+ */
 export async function findMessage(
   tx: ReadTx,
   projectId: number,
@@ -141,7 +144,7 @@ const eventView = ({ id, type, recipient, data, created_at }: EventRow, messageI
   created_at: created_at.toISOString(),
 })
 
-/** For a request to cancel that the worker carries out later. Returns the number of scheduled recipients. */
+/** For a cancellation that the worker executes later. Returns the number of scheduled recipients. */
 export function requireScheduled({ recipients }: Static<typeof Message>): number {
   const scheduled = recipients.filter(({ status }) => status === 'scheduled').length
   if (scheduled === 0) throw tooLate()
@@ -151,7 +154,7 @@ export function requireScheduled({ recipients }: Static<typeof Message>): number
 const tooLate = (): PosternError =>
   new PosternError(
     'in_use',
-    'Only a scheduled message can be canceled. Sending this message has already started or ended.',
+    'Only a scheduled message can be canceled. Sending has already started for this message.',
   )
 
 /** The worker's part of a cancellation. Idempotent. */
@@ -159,7 +162,10 @@ export async function cancelIfScheduled(tx: Tx, projectId: number, id: string): 
   await cancelScheduled(tx, projectId, id)
 }
 
-/** In a transaction of the role that writes mail. Recipients that are no longer scheduled are not canceled. */
+/**
+ * Runs in a transaction with the role that writes mail. Recipients that are no longer scheduled are not
+ * canceled.
+ */
 export async function cancelMessage(
   tx: Tx,
   projectId: number,

@@ -3,14 +3,14 @@ import type { ByteLimits } from '../../control/caps/caps.ts'
 import type { Facts, Taken, UsageRow } from './acceptance.sql.ts'
 
 /**
- * What remains of a project's quotas for today and this month. Acceptance locks the rows behind it until it commits, so a
- * quota is never exceeded, not even by one mail.
+ * A project's remaining quotas for today and this month. Acceptance locks the underlying rows until it
+ * commits, so a quota is never exceeded, not even by one message.
  */
 export class Quota {
   readonly #used: { day: number; month: number; bytes: number }
   readonly #limits: { day: number; month: number; bytes: number }
   readonly #now: Date
-  /** Taken so far, to be added to the rows. */
+  /** The amounts taken so far, to be added to the rows. */
   readonly taken: Taken = { mails: 0, bytes: 0, inboundBytes: 0, forwards: 0 }
 
   constructor(
@@ -32,14 +32,18 @@ export class Quota {
     this.#now = facts.now
   }
 
-  /** Takes all recipients of a mail or none. Undefined: taken. */
+  /** Takes quota for all of a message's recipients or for none. Returns undefined on success. */
   take(mails: number, bytes: number): PosternError | undefined {
     for (const period of ['day', 'month'] as const) {
       const limit = this.#limits[period]
       const free = Math.max(0, limit - this.#used[period] - this.taken.mails)
       if (mails > free) {
         const left = `${free} are left and this message needs ${mails}`
-        return exceeded(`The plan allows ${limit} mails per ${period}; ${left}.`, period, this.#now)
+        return exceeded(
+          `The plan allows ${limit} messages per ${period}, counted per recipient; ${left}.`,
+          period,
+          this.#now,
+        )
       }
     }
     const free = this.#limits.bytes - this.#used.bytes - this.taken.bytes
@@ -77,15 +81,17 @@ function exceeded(why: string, period: 'day' | 'month', now: Date): PosternError
 
 export const forwardsExceeded = (limit: number, free: number, forwards: number, now: Date): PosternError =>
   exceeded(
-    `This installation allows a project ${limit} forwarded mails per day (max_forwards_per_day); ${Math.max(0, free)} are left and this message needs ${forwards}.`,
+    `This installation allows a project ${limit} forwarded messages per day (max_forwards_per_day); ${Math.max(0, free)} are left and this message needs ${forwards}.`,
     'day',
     now,
   )
 
-/** An estimate for the rows of one recipient: its share of the message, its events and its attempts. */
+/**
+ * An estimate of the storage for one recipient's rows: its share of the message, its events and its attempts.
+ */
 const recipientBytes = 1024
 
-/** What a mail takes from the byte quota. */
+/** The number of bytes that a message counts toward the byte quota. */
 export const storedBytes = (
   mail: { content: Buffer; metadata: Record<string, string> },
   recipients: number,
@@ -95,5 +101,7 @@ export const storedBytes = (
   Buffer.byteLength(JSON.stringify(mail.metadata)) +
   (hasBody ? mail.content.length : 0)
 
-/** The same for an inbound mail. `kept`: the size of its octets and of its event data. */
+/**
+ * The same for an inbound message. `kept` is the total size of the message as received and its event data.
+ */
 export const inboundBytes = (recipients: number, kept: number): number => recipients * recipientBytes + kept

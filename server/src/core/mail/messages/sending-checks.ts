@@ -2,14 +2,15 @@ import { PosternError } from '../../../platform/errors.ts'
 import type { ApiKeyRow } from '../../control/api-keys/api-keys.ts'
 import type { Facts } from './acceptance.sql.ts'
 
-// The checks whether a sender may send, made when a mail is accepted. No administrator's reason bypasses them. In this order:
+// Checks whether a sender can send, performed when a message is accepted. An administrator cannot bypass them
+// by providing a reason. In this order:
 //
 //   1. the project is not locked
-//   2. its subscription is in force
-//   3. the sender's domain belongs to the project, is verified and, for a bound API key, is the key's
-//   4. the project may use the domain's provider
+//   2. its subscription is active
+//   3. the sender's domain belongs to the project, is verified and, for a bound API key, is the key's domain
+//   4. the project is allowed to use the domain's provider
 //
-// Authentication comes before (customer/authenticate-request.ts). Validation, suppressions and quotas come after
+// Authentication precedes them (customer/authenticate-request.ts). Validation, suppressions and quotas follow
 // (acceptance.ts).
 
 export interface Sender {
@@ -41,7 +42,7 @@ export function refusalOf(
   return domainRefusal(sender, senderDomain, facts, providers)
 }
 
-/** Undefined facts: the project was deleted. */
+/** `facts` is undefined if the project was deleted. */
 export function projectRefusal(
   projectId: number,
   facts: Pick<Facts, 'is_locked' | 'subscription'> | undefined,
@@ -56,7 +57,7 @@ export function projectRefusal(
   if (!maySend(facts.subscription)) {
     return new PosternError(
       'subscription_inactive',
-      `The subscription of this project is "${facts.subscription}". The project cannot send until it is active again.`,
+      `This project's subscription is "${facts.subscription}". The project cannot send until the subscription is active again.`,
     )
   }
   return undefined
@@ -69,7 +70,7 @@ function domainRefusal(
   providers: ReadonlySet<string>,
 ): PosternError | undefined {
   const refuse = (why: string) => new PosternError('domain_not_verified', why)
-  // The message does not reveal whether the project has the other domain.
+  // The error does not reveal whether the project has the other domain.
   if (apiKey?.domainId != null && apiKey.domainId !== facts.domain_id) {
     return refuse(`This API key is restricted to one domain and cannot send from "${name}".`)
   }
@@ -88,7 +89,7 @@ function domainRefusal(
   if (facts.provider === 'service' && !facts.allow_service_mta) {
     return new PosternError(
       'provider_not_allowed',
-      `"${name}" uses the operator's mail servers, which this project may not use. ` +
+      `"${name}" uses the operator's mail servers, which this project is not allowed to use. ` +
         'Ask the operator to set "allow_service_mta".',
     )
   }

@@ -5,8 +5,8 @@ import { domainOf, maxMessageBytes, type ReadDraft, type Recipient } from './dra
 import { messageFields } from './wire.ts'
 
 /**
- * Parses a mail submitted by SMTP into a draft. The envelope alone decides who receives it; the header decides only whether
- * a recipient is `to`, `cc` or `bcc`. `recipients` contains each address once.
+ * Parses a message submitted over SMTP into a draft. The envelope determines the recipients; the header
+ * determines only whether a recipient is `to`, `cc` or `bcc`. `recipients` contains each address once.
  */
 export function readSubmittedDraft(raw: Buffer, recipients: readonly string[], arrival: Arrival): ReadDraft {
   const read = readSubmitted(raw, arrival)

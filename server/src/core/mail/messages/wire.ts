@@ -22,7 +22,7 @@ const Attachment = Type.Object(
         Type.String({
           minLength: 1,
           maxLength: 255,
-          description: 'Lets `html` refer to the attachment as cid:….',
+          description: 'Lets `html` reference the attachment as cid:….',
         }),
       ),
     ),
@@ -44,7 +44,7 @@ export const messageFields = {
   headers: Type.Optional(
     Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 2000 }), {
       description:
-        'Additional header fields. A List-Unsubscribe with an https URL is made one-click (RFC 8058).',
+        'Additional header fields. If the List-Unsubscribe field contains an HTTPS URL, one-click unsubscribe (RFC 8058) is added.',
     }),
   ),
   attachments: Type.Optional(Type.Array(Attachment, { maxItems: 100 })),
@@ -62,7 +62,7 @@ export const messageFields = {
       Type.String({
         format: 'date-time',
         description:
-          'At most 30 days in the future. The message counts against the quota of the day on which it is accepted.',
+          'At most 30 days in the future. The message counts against the quota for the day on which it is accepted.',
       }),
     ),
   ),
@@ -121,7 +121,7 @@ export const Message = Type.Object(
           status: Status,
           diagnostic: nullable(
             Type.String({
-              description: 'The last reply of a mail server about this recipient, as in the events.',
+              description: 'The last mail server reply for this recipient, as in the events.',
             }),
           ),
           updated_at: Timestamp,
@@ -141,7 +141,7 @@ export const Message = Type.Object(
   { title: 'Message', additionalProperties: false },
 )
 
-/** For lists of messages, of customers and of administrators. */
+/** Used in the message lists for customers and for administrators. */
 export const messageFilter = {
   recipient: Type.Optional(
     Type.String({ maxLength: 320, description: 'The full address, case-insensitive.' }),
@@ -149,7 +149,7 @@ export const messageFilter = {
   status: Type.Optional(
     oneOf(recipientStatuses, {
       description:
-        'Messages with a recipient of this status. `held` finds queued mail while the project may not send, `queued` finds it in any case.',
+        'Messages with a recipient in this status. `held` matches queued messages while the project cannot send; `queued` matches them in either case.',
     }),
   ),
   tag: Type.Optional(Type.String({ maxLength: 64, description: 'Messages with this tag.' })),

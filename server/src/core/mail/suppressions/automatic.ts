@@ -5,11 +5,11 @@ export interface Bounce {
   projectId: number
   messageId: string
   recipient: string
-  /** RFC 3463, such as 5.1.1. */
+  /** RFC 3463 code, such as 5.1.1. */
   status: string | null
 }
 
-/** Suppresses the addresses of bounces with an enhanced status code of `suppressOn`. */
+/** Suppresses addresses that bounced with an enhanced status code in `suppressOn`. */
 export async function suppressBounced(
   tx: Tx,
   bounces: readonly Bounce[],

@@ -24,7 +24,9 @@ export async function listByProject(
   return rows
 }
 
-/** Lower-cased by the database: JavaScript's lower case differs for some non-Latin letters. */
+/**
+ * Lower-cased by the database, because JavaScript converts some non-Latin letters to lower case differently.
+ */
 export async function insert(tx: Tx, projectId: number, address: string): Promise<boolean> {
   const { numAffectedRows } = await sql`
     insert into mail.suppressions (project_id, address, reason)
@@ -32,7 +34,7 @@ export async function insert(tx: Tx, projectId: number, address: string): Promis
   return numAffectedRows === 1n
 }
 
-/** Held until the end of the transaction. */
+/** The lock is held until the end of the transaction. */
 export async function lockManual(tx: Tx, projectId: number): Promise<void> {
   await sql`
     select pg_advisory_xact_lock(hashtextextended('mail.suppressions ' || ${projectId}::bigint, 0))`.execute(
@@ -49,7 +51,7 @@ export async function countManual(tx: ReadTx, projectId: number, atMost: number)
   return rows[0]?.count ?? 0
 }
 
-/** An address that is already suppressed keeps its reason, unless this is a complaint. */
+/** An address that is already suppressed keeps its reason, unless the new reason is a complaint. */
 export async function insertAutomatic(
   tx: Tx,
   projectId: number,
@@ -79,7 +81,7 @@ export async function find(
   return rows[0]
 }
 
-/** Not after a complaint. */
+/** Does not delete a suppression caused by a complaint. */
 export async function remove(
   tx: Tx,
   projectId: number,
@@ -92,7 +94,7 @@ export async function remove(
   return rows[0]
 }
 
-/** Does nothing if the row is not the same any more: suppressed again since, or changed by a complaint. */
+/** Does nothing if another suppression or a complaint has changed the row in the meantime. */
 export async function removeExact(
   tx: Tx,
   projectId: number,

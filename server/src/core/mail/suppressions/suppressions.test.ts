@@ -26,7 +26,7 @@ describe('suppressions', () => {
     assert.ok(created_at instanceof Date)
   })
 
-  test('after a complaint are not removed by the project, whatever they were before', async () => {
+  test('caused by a complaint cannot be removed by the project, regardless of their earlier reason', async () => {
     await add(11, 'angry@example.com')
     const messageId = '0198f2a4-7777-7000-8000-000000000001'
     const complaint = { projectId: 11, messageId, recipient: 'Angry@example.com' }
@@ -38,7 +38,7 @@ describe('suppressions', () => {
     )
   })
 
-  test('are removed by any spelling of the address, and only where they are', async () => {
+  test('are removed by any spelling of the address, only from the specified project', async () => {
     await add(2, 'gone@example.com')
     assert.equal((await remove(2, 'GONE@example.com')).address, 'gone@example.com')
     await assert.rejects(remove(2, 'gone@example.com'), { code: 'not_found' })
@@ -47,20 +47,20 @@ describe('suppressions', () => {
     assert.equal((await list(3)).length, 1)
   })
 
-  test('hold international addresses with the domain as the DNS has it', async () => {
+  test('store international addresses with the domain in A-labels', async () => {
     const { row } = await add(5, 'Грета@Bücher.example')
     assert.equal(row.address, 'грета@xn--bcher-kva.example')
     assert.equal((await remove(5, 'грета@bücher.example')).address, row.address)
   })
 
-  test('must be addresses', async () => {
+  test('must be valid addresses', async () => {
     for (const text of ['', 'x', 'a@b', 'a b@example.com', 'Ada <ada@example.com>', 'a@example.com\0']) {
       await assert.rejects(add(6, text), { code: 'validation_failed' }, text)
       await assert.rejects(remove(6, text), { code: 'validation_failed' }, text)
     }
   })
 
-  test('are listed by address, page by page, of one project', async () => {
+  test('of one project are listed by address, page by page', async () => {
     const addresses = Array.from({ length: 25 }, (_, n) => `person${String(n).padStart(2, '0')}@example.com`)
     for (const address of addresses.toReversed()) await add(7, address)
     await add(8, 'person00@example.com')
@@ -73,7 +73,7 @@ describe('suppressions', () => {
     assert.deepEqual(seen, addresses)
   })
 
-  test('added and removed by many at once end in one of the two states', async () => {
+  test('that are added and removed concurrently end in one of the two states', async () => {
     await Promise.all(
       Array.from({ length: 60 }, (_, n) =>
         n % 3 === 0 ? remove(9, 'busy@example.com').catch(() => {}) : add(9, 'busy@example.com'),

@@ -15,8 +15,9 @@ import {
 } from './suppressions.sql.ts'
 import type { Suppression } from './wire.ts'
 
-// Suppressions: addresses to which a project does not send, after a bounce or a complaint (core/mail/feedback), or added
-// manually. Stored in lower case; mailboxes that differ only in case do not occur in practice.
+// Suppressions are addresses to which a project does not send mail. They are added after a bounce or a
+// complaint (core/mail/feedback), or manually. They are stored in lower case; mailboxes that differ only in
+// case do not occur in practice.
 
 export type { SuppressionRow }
 
@@ -39,12 +40,12 @@ export async function addSuppression(
   for (;;) {
     const isNew = await insert(tx, projectId, wanted)
     const row = await find(tx, projectId, wanted)
-    // Undefined if it was removed in between: insert it again.
+    // Undefined if the suppression was removed in the meantime: insert it again.
     if (row) return { row, isNew }
   }
 }
 
-/** To be called after an insert. The lock serializes concurrent inserts, so that each counts the other. */
+/** Call this after an insert. The lock serializes concurrent inserts, so each count includes the others. */
 export async function lockAndCountManual(tx: Tx, projectId: number, atMost: number): Promise<number> {
   await lockManual(tx, projectId)
   return countManual(tx, projectId, atMost)
@@ -58,7 +59,7 @@ export async function findSuppression(
   return (await find(tx, projectId, plainAddress(address))) ?? missingSuppression()
 }
 
-/** Undefined also if `address` is not an address. */
+/** Also undefined if `address` is not a valid address. */
 export async function seekSuppression(
   tx: ReadTx,
   projectId: number,
@@ -69,8 +70,8 @@ export async function seekSuppression(
 }
 
 /**
- * For a member of the project, who may not delete a suppression after a complaint: another complaint harms every project that
- * shares the sending addresses.
+ * For a member of the project, who cannot delete a suppression caused by a complaint: another complaint would
+ * harm every project that shares the sending addresses.
  */
 export async function removeSuppression(tx: Tx, projectId: number, address: string): Promise<SuppressionRow> {
   const wanted = plainAddress(address)
@@ -83,7 +84,9 @@ export async function removeSuppression(tx: Tx, projectId: number, address: stri
   )
 }
 
-/** For an administrator, after the commit in control: deletes only the suppression that the administrator saw. */
+/**
+ * For an administrator, after the commit in control: deletes only the suppression that the administrator saw.
+ */
 export const removeSeenSuppression = (
   tx: Tx,
   projectId: number,

@@ -10,7 +10,7 @@ interface Period {
 interface Periods {
   day: Period
   month: Period
-  /** Of today. */
+  /** Today's limits. */
   daily: DailyLimits
 }
 
@@ -19,7 +19,7 @@ interface Limits {
   month: number
 }
 
-/** The limits of the plan in force. Undefined: the project does not exist. */
+/** The current plan's limits. Undefined if the project does not exist. */
 export async function findLimits(tx: ReadTx, projectId: number): Promise<Limits | undefined> {
   const { rows } = await sql<Limits>`
     select plans.max_mails_per_day as day, plans.max_mails_per_month as month
@@ -29,7 +29,7 @@ export async function findLimits(tx: ReadTx, projectId: number): Promise<Limits 
   return rows[0]
 }
 
-/** Mails accepted today and this month, both in UTC; a period without mail has no row. */
+/** Messages accepted today and this month, both in UTC. A period without mail has no row. */
 export async function findPeriods(tx: ReadTx, projectId: number): Promise<Periods> {
   const { rows } = await sql<
     Period & { period: string; stored_bytes: number; inbound_bytes: number; forwarded: number }

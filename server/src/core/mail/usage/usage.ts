@@ -5,7 +5,7 @@ import { missingProject, planInForce } from '../../control/projects/projects.ts'
 import { countManual } from '../suppressions/suppressions.ts'
 import { findDays, findLimits, findPeriods } from './usage.sql.ts'
 
-/** What a project has used of its limits, and its daily counts of the last days. */
+/** A project's usage relative to its limits, and its daily counts for recent days. */
 const Period = Type.Object(
   { starts_on: Type.String({ format: 'date' }), accepted: Type.Integer(), limit: Type.Integer() },
   { additionalProperties: false },
@@ -23,7 +23,7 @@ export const Usage = Type.Object(
     month: Period,
     limits: Type.Array(Limit, {
       description:
-        'What the project uses of each limit. Limits are set by the plan in force or by the installation.',
+        "The project's usage of each limit. Limits are set by the current plan or by the installation.",
     }),
     days: Type.Array(
       Type.Object(
@@ -64,7 +64,7 @@ export async function findMailUsage(tx: ReadTx, projectId: number, caps: Caps): 
   }
 }
 
-/** `tx` is of the control database. */
+/** `tx` is a transaction on the control database. */
 export async function showUsage(
   tx: ReadTx,
   projectId: number,

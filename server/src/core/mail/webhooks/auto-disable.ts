@@ -1,17 +1,23 @@
 import type { QueueState } from './endpoint-queues.sql.ts'
 
-// The rule by which an endpoint is disabled automatically: when it answers 410 Gone, or when all deliveries fail for five
-// days. The mail side decides and publishes `endpoint.disabled`; control disables the endpoint and notifies the project's
-// owner (core/control/endpoints/health.ts, disabled-notices.ts).
+// The rule for automatically disabling an endpoint: it responded with 410 Gone, or all deliveries have failed
+// for five days. The mail side decides and publishes `endpoint.disabled`; control disables the endpoint and
+// notifies the project's owner (core/control/endpoints/health.ts, disabled-notices.ts).
 
 const failingDays = 5
-/** For an endpoint with few events the days alone say nothing: a week without events is not a week of failures. */
+/**
+ * Counting days is not enough for an endpoint with few events: a week without events is not a week of
+ * failures.
+ */
 const minFailures = 12
 
 const goneReason = 'The endpoint responded 410 Gone.'
 const failingReason = `All deliveries failed for ${failingDays} days.`
 
-/** Why the endpoint of a released queue is disabled; undefined: it is not. `state`: of the queue, this run included. */
+/**
+ * Returns the reason for disabling the endpoint of a released queue, or undefined if the endpoint stays
+ * enabled. `state` is the queue's state, including this run.
+ */
 export function autoDisableReason(
   { isGone, hasFailed }: { isGone: boolean; hasFailed: boolean },
   state: Pick<QueueState, 'failing_seconds' | 'failures'> | undefined,

@@ -9,10 +9,11 @@ import { type TestEndpoint, webhookHarness } from '../../../testing/harness/webh
 import { writeEvents } from '../messages/events.ts'
 
 /**
- * An endpoint that is dead for three days, and then alive. Time is the database's, moved from one thing that happens to
- * the next; the worker and the receiver are real. What was to be is told by a table of its own, not by the schedule's code.
+ * An endpoint that is down for three days and then recovers. The database's clock is moved from one due time
+ * to the next; the worker and the receiver are real. The expected delays come from a separate table that is
+ * independent of the scheduling code.
  *
- * `npm run prove:endpoint` does so with more lives and events.
+ * `npm run prove:endpoint` repeats this with more runs and events.
  */
 const lives = Number(process.env['POSTERN_TEST_LIVES'] ?? 1)
 const events = Number(process.env['POSTERN_TEST_EVENTS'] ?? 24)
@@ -27,7 +28,7 @@ const name = new URL(database.url).pathname.slice(1)
 
 type Mail = ReturnType<Database['as']>
 
-/** With connections of its own: a session keeps the clock that it began with. */
+/** Opens new connections, because a session keeps the clock offset with which it began. */
 async function at<T>(moment: number, work: (mail: Mail, client: pg.Client) => Promise<T>): Promise<T> {
   const [ahead] = await database.query<{ seconds: string }>(
     'select extract(epoch from to_timestamp($1 / 1000.0) - clock_timestamp()) as seconds',
@@ -45,7 +46,7 @@ async function at<T>(moment: number, work: (mail: Mail, client: pg.Client) => Pr
   }
 }
 
-/** Busy: it is due, or somebody has it, or an event has just come. */
+/** Busy: the queue is due or leased, or an event is waiting for its fan-out. */
 async function stateOf(
   client: pg.Client,
   { id }: TestEndpoint,
@@ -60,21 +61,24 @@ async function stateOf(
   return { isBusy: rows[0]?.is_busy ?? false, dueAt: rows[0]?.due_at ?? null }
 }
 
-/** The life of a worker, by the database's clock, in ms. What a slow machine adds lies between its beginning and its end. */
+/**
+ * One run of a worker, in milliseconds on the database's clock. On a slow machine, the time between `from`
+ * and `to` grows.
+ */
 interface Step {
-  /** For what was to happen then; it begins later if the step before took longer than that. */
+  /** The due time that this step handles. The step starts later if the previous one took longer. */
   due: number
   from: number
   to: number
 }
 
-/** A worker lives at this moment for as long as there is something to do. */
+/** Runs a worker, starting at the given time, until it is idle. */
 function workAt(moment: number, endpoint: TestEndpoint, first?: (mail: Mail) => Promise<void>) {
   return at(moment, async (mail, client) => {
     await first?.(mail)
     const usual = { requestTimeoutMs: undefined, retryDelayMs: undefined }
     const worker = stage.startWorker({ db: mail, random: () => chance.next(), ...usual })
-    const { dueAt } = await eventually('the worker has come to rest', async () => {
+    const { dueAt } = await eventually('the worker is idle', async () => {
       const state = await stateOf(client, endpoint)
       return !state.isBusy && state
     })
@@ -88,8 +92,8 @@ function workAt(moment: number, endpoint: TestEndpoint, first?: (mail: Mail) => 
 
 const chance = new Chance(seed)
 
-/** Says what became of it all. */
-async function live() {
+/** Simulates one lifetime of an endpoint and returns the counts. */
+async function runLife() {
   await receiver.down()
   const endpoint = await stage.makeEndpoint(await stage.makeProject())
   const start = Date.now()
@@ -108,17 +112,17 @@ async function live() {
     const isEvent = waiting[0] === next
     if (isEvent) waiting.shift()
     const event = { type: 'message.delivered', messageId: null, recipientNo: null, data: {} } as const
-    const tell = (mail: Mail) =>
+    const publish = (mail: Mail) =>
       mail.transaction((tx) => writeEvents(tx, [{ ...event, projectId: endpoint.project_id }]))
     const from = Math.max(next, steps.at(-1)?.to ?? 0)
-    const { dueAt, to } = await workAt(from, endpoint, isEvent ? tell : undefined)
+    const { dueAt, to } = await workAt(from, endpoint, isEvent ? publish : undefined)
     steps.push({ due: next, from, to })
     due = dueAt
   }
-  return { endpoint, start, ...(await judge(endpoint, start, steps)) }
+  return { endpoint, start, ...(await evaluate(endpoint, start, steps)) }
 }
 
-async function judge(endpoint: TestEndpoint, start: number, steps: readonly Step[]) {
+async function evaluate(endpoint: TestEndpoint, start: number, steps: readonly Step[]) {
   const moment = `(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint)::float8`
   const attempts = await database.query<{
     at: number
@@ -137,10 +141,10 @@ async function judge(endpoint: TestEndpoint, start: number, steps: readonly Step
     [endpoint.project_id],
   )
   const revived = start + deadHours * hour
-  // An id has whole milliseconds.
+  // Ids have a resolution of one millisecond.
   const stepAt = (moment: number): Step =>
-    steps.findLast(({ from }) => Math.floor(from) <= moment) ?? assert.fail(`no worker lived at ${moment}`)
-  // What was given up without a try has no time of its own.
+    steps.findLast(({ from }) => Math.floor(from) <= moment) ?? assert.fail(`no worker ran at ${moment}`)
+  // Events that expired without a request have no attempt time.
   const tried = attempts.filter(
     ({ outcome, error }) => outcome !== 'given_up' || !/not delivered within 28 hours/.test(error ?? ''),
   )
@@ -154,23 +158,20 @@ async function judge(endpoint: TestEndpoint, start: number, steps: readonly Step
     assert.ok(gotMs >= wantedMs * 0.9 - 50, `tried after ${gotMs} ms, wanted ${wantedMs}`)
     assert.ok(dueMs <= wantedMs * 1.1, `due after ${dueMs} ms, wanted ${wantedMs}`)
   }
-  const back = tried.find(({ at }) => at >= revived) ?? assert.fail('it was not tried again')
+  const back = tried.find(({ at }) => at >= revived) ?? assert.fail('it was not retried')
   const last = probes.at(-1) ?? assert.fail()
-  assert.ok(
-    stepAt(back.at).due - stepAt(last.at).to <= longestS * 1100,
-    'and not later than the schedule says',
-  )
+  assert.ok(stepAt(back.at).due - stepAt(last.at).to <= longestS * 1100, 'not later than scheduled')
   const ends = attempts.filter(({ outcome }) => outcome !== 'failed')
   const outcomes = new Map(ends.map(({ event_id, outcome }) => [event_id, outcome]))
-  assert.equal(ends.length, told.length, 'each has one end')
+  assert.equal(ends.length, told.length, 'each event has one final outcome')
   const within = told.filter((event) => event.at + keptHours * hour > back.at)
   const lost = within.filter(({ id }) => outcomes.get(id) !== 'delivered')
-  assert.deepEqual(lost, [], 'whatever is within its time arrives')
+  assert.deepEqual(lost, [], 'every event that has not expired arrives')
   const late = told.filter((event) => event.at + keptHours * hour <= back.at)
   assert.deepEqual(
     late.filter(({ id }) => outcomes.get(id) !== 'given_up'),
     [],
-    'and nothing else',
+    'expired events do not arrive',
   )
   const arrived = receiver.got
     .filter(({ path }) => path === endpoint.path)
@@ -181,12 +182,12 @@ async function judge(endpoint: TestEndpoint, start: number, steps: readonly Step
   return { told: told.length, probes: probes.length, delivered: within.length, givenUp: late.length, strays }
 }
 
-test(`an endpoint dead for ${deadHours} hours is retried on schedule, and gets all events that have not expired (seed ${seed})`, async (t) => {
-  // Partitions of the days to come are there; those of ids that old are, too.
+test(`an endpoint that is down for ${deadHours} hours is retried on schedule and receives all events that have not expired (seed ${seed})`, async (t) => {
+  // Partitions for the simulated days exist.
   const tally = { lives: 0, told: 0, probes: 0, delivered: 0, givenUp: 0 }
   const strays: number[] = []
   for (; tally.lives < lives; tally.lives++) {
-    const life = await live()
+    const life = await runLife()
     for (const key of ['told', 'probes', 'delivered', 'givenUp'] as const) tally[key] += life[key]
     strays.push(...life.strays.slice(2))
     assert.ok(life.delivered > 0 && life.givenUp > 0, JSON.stringify(life))

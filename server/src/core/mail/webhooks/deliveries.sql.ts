@@ -3,7 +3,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { daysOf } from '../../../platform/ids.ts'
 import { type Leased, mayBeOld } from './endpoint-queues.sql.ts'
 
-/** The position of a delivery run: deliveries are sent in this order, each once. */
+/** A delivery run's position: deliveries are sent in this order, each once. */
 export interface Cursor {
   /** As text, because a timestamp has microseconds and a Date does not. */
   due_at: string
@@ -16,13 +16,13 @@ export interface Wanted extends Leased {
 }
 
 export interface Due extends Cursor {
-  /** The index in the list of wanted queues. */
+  /** Index in the list of wanted queues. */
   index: number
   shard: number
   project_id: number
-  /** The number of attempts made so far. */
+  /** Number of attempts so far. */
   attempt: number
-  /** Time until it is given up. */
+  /** The time until the delivery is abandoned. */
   left_ms: number
 }
 
@@ -58,13 +58,16 @@ export interface EventRow {
   /** Null if it is longer than `maxBytes`. */
   data: string | null
   size: number
-  /** The inbound mail that has the rest of the data. */
+  /** The inbound message that contains the rest of the data. */
   inbound_body_id: string | null
 }
 
 type Key = { shard: number; id: string }
 
-/** Events by their keys, without data longer than `maxBytes`. See core/mail/dispatch/claims.sql.ts for the days and `limit 1`. */
+/**
+ * Events by key, without data longer than `maxBytes`. See core/mail/dispatch/claims.sql.ts for the use of
+ * days and `limit 1`.
+ */
 export async function findEvents(
   tx: ReadTx,
   keys: readonly Key[],
@@ -86,7 +89,7 @@ export async function findEvents(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** The sizes of the event data of inbound mails, by their keys. */
+/** The event data sizes of inbound messages, by key. */
 export async function findInboundSizes(tx: ReadTx, keys: readonly Key[]): Promise<Map<string, number>> {
   const { first, last } = daysOf(keys.map(({ id }) => id))
   const { rows } = await sql<{ id: string; size: number }>`
@@ -128,25 +131,25 @@ export async function findNotes(tx: ReadTx, keys: readonly Key[]): Promise<Map<s
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** The result of an attempt, as it is recorded. */
+/** The result of one attempt, ready to be written. */
 export interface Result {
   event_id: string
   event_type: string
   /** From 1. */
   attempt: number
-  /** `skipped`: the event does not exist any more; no attempt was made. */
+  /** `skipped`: the event no longer exists, and no request was made. */
   outcome: 'delivered' | 'failed' | 'given_up' | 'gone' | 'skipped'
   status: number | null
   latencyMs: number
   response: string | null
   error: string | null
-  /** Null: final. */
+  /** Null if final. */
   retryMs: number | null
-  /** By the process's monotonic clock. */
+  /** According to the process's monotonic clock. */
   startedAt: number
 }
 
-/** The time of the statement. postern.now() is that of the transaction, which may have begun earlier. */
+/** The time of the statement. postern.now() returns the start of the transaction, which can be earlier. */
 const thisMoment = sql`(clock_timestamp() + (postern.now() - now()))`
 
 /** The transaction must have locked the queues. */
@@ -193,7 +196,9 @@ export async function writeResults(
 
 const expiredError = 'The event was not delivered within 28 hours and was given up.'
 
-/** Deletes the expired deliveries of one queue, and inserts a `given_up` attempt for each, without a request. */
+/**
+ * Deletes a queue's expired deliveries and inserts a `given_up` attempt for each, without sending a request.
+ */
 export async function giveUpOld(tx: Tx, { shard, endpoint_id }: Leased, atMost: number): Promise<number> {
   const { rows } = await sql<{ given_up: number }>`
     with old as materialized (
@@ -218,7 +223,7 @@ export async function giveUpOld(tx: Tx, { shard, endpoint_id }: Leased, atMost: 
   return rows[0]?.given_up ?? 0
 }
 
-/** Deletes up to `atMost` deliveries of an endpoint. Returns how many. */
+/** Deletes up to `atMost` of an endpoint's deliveries. Returns the number deleted. */
 export async function dropDeliveries(
   tx: Tx,
   { shard, endpoint_id }: Leased,

@@ -10,23 +10,27 @@ import {
   updateQueues,
 } from './endpoint-queues.sql.ts'
 
-// Records the results of delivery runs, many in one transaction, and retries until the lease of the queue expires; then
-// another worker has the queue, and sends again what was not recorded. Results under a lost lease are discarded.
+// Records the results of delivery runs in batches, with one transaction per batch. A failed write is retried
+// until the queue's lease expires; then another worker claims the queue and repeats the unrecorded
+// deliveries. Results for a lost lease are discarded.
 
 /** Results of a delivery run; the last one releases the queue. */
 export interface DeliveryResult {
   queue: Leased
   results: Result[]
-  /** The first success of this run. */
+  /** Set with the run's first success, and again on release. */
   hasSucceeded: boolean
-  /** At the end of the run. */
+  /** Set at the end of the run. */
   release?: { hasFailed: boolean; isGone: boolean; backoffMs: number }
 }
 
 const atOnce = 500
-/** No caller waits for it, and a transaction for a hundred results costs as much as for one. */
+/**
+ * No caller waits for this, and a transaction with a hundred results costs as much as one with a single
+ * result.
+ */
 const gatherMs = 20
-/** Runs start no new request while more results than this are unrecorded. */
+/** Runs start no new requests while more than this many results are unrecorded. */
 const maxBacklog = 2_000
 
 export class DeliveryResults {
@@ -43,7 +47,10 @@ export class DeliveryResults {
     return this.#writer.isFailing || this.#writer.pending > maxBacklog
   }
 
-  /** Resolves when the result is recorded, or `until` (the end of the lease, by the monotonic clock) has passed. */
+  /**
+   * Resolves when the result is recorded or `until` (the end of the lease, by the monotonic clock) has
+   * passed.
+   */
   write(result: DeliveryResult, until: number): Promise<void> {
     return this.#writer.submit(result, until)
   }
@@ -71,7 +78,7 @@ export async function writeDeliveryResults(tx: Tx, batch: readonly DeliveryResul
   if (disabled.length > 0) await insertDisabled(tx, disabled)
 }
 
-/** One update for each queue. */
+/** One update per queue. */
 function queueUpdatesOf(batch: readonly DeliveryResult[]): QueueUpdate[] {
   const byQueue = new Map<string, QueueUpdate>()
   for (const { queue, hasSucceeded, release } of batch) {

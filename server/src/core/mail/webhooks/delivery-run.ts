@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
-import { metrics } from '../../../platform/telemetry/metrics.ts'
+import { Counter, DurationHistogram } from '../../../platform/telemetry/metrics.ts'
 import { follow, readStoredTrace, SpanKind } from '../../../platform/telemetry/tracing.ts'
 import { type Cursor, dropDeliveries, type EventRow, giveUpOld, type Result } from './deliveries.sql.ts'
 import type { DeliveryResult, DeliveryResults } from './delivery-results.ts'
@@ -13,12 +13,22 @@ import { signedHeaders } from './signature.ts'
 import type { WebhookSlots } from './slots.ts'
 import type { Targets } from './targets.ts'
 
-// One run over a leased queue of an endpoint, from the claim to the release.
+// One run over an endpoint's leased queue, from the claim to the release.
 //
-// A failing or new endpoint gets a single delivery, the one that has been due for longest. Once that succeeds, or if the
-// endpoint is healthy, deliveries are sent ten at a time until nothing is due, ten seconds have passed, or ten in a row have
-// failed. Every request that starts within those ten seconds ends well before the lease of one minute, so no lease is ever
-// renewed.
+// A failing or new endpoint gets a single delivery, the one that is longest overdue. After that delivery
+// succeeds, or if the endpoint is healthy, deliveries are sent with a concurrency of ten until nothing is
+// due, ten seconds have passed, or ten consecutive deliveries have failed. Every request that starts within
+// those ten seconds ends well before the one-minute lease expires, so leases are never renewed.
+
+const attemptCount = new Counter('postern_webhook_attempts_total', 'Webhook requests, by outcome.', {
+  outcome: ['delivered', 'failed', 'given_up', 'gone'],
+})
+const responseSeconds = new DurationHistogram(
+  'postern_webhook_duration_seconds',
+  'Response time of endpoints.',
+  {},
+  [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
+)
 
 export interface DeliveryRunDeps {
   db: UnscopedDb
@@ -31,7 +41,7 @@ export interface DeliveryRunDeps {
   results: DeliveryResults
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number
-  /** From the DNS lookup to the status. */
+  /** Timeout for a request, from the DNS lookup to the response status. */
   requestTimeoutMs: number
   retryDelayMs: RetryDelay
   log: Logger
@@ -39,11 +49,14 @@ export interface DeliveryRunDeps {
 
 export const leaseSeconds = 60
 const runMs = 10_000
-/** After so many failures in a row the run ends. */
+/** Consecutive failures that end the run. */
 const maxFailuresInARow = 10
-/** The queue of an inactive endpoint is claimed this often, to give up expired deliveries. */
+/** An inactive endpoint's queue is claimed at this interval to abandon expired deliveries. */
 const inactiveBackoffMs = 3_600_000
-/** After a 410, nothing is sent until control has disabled the endpoint. The deliveries stay in case it is enabled again. */
+/**
+ * After a 410, nothing is sent until control has disabled the endpoint. The deliveries are retained in case
+ * the endpoint is enabled again.
+ */
 const goneBackoffMs = 300_000
 /** After an internal error. */
 const errorBackoffMs = 5_000
@@ -57,9 +70,9 @@ export class DeliveryRun {
   readonly #startedAt = performance.now()
   readonly #random: number
   readonly #stopping: AbortSignal
-  /** The last run failed; this one uses a slot of the failing endpoints. */
+  /** The last run failed; this run uses a slot for failing endpoints. */
   #isFailing: boolean
-  /** A delivery has succeeded, before or in this run, so several may be sent at once. */
+  /** A delivery has succeeded, either before or during this run, so several can be sent concurrently. */
   #isConcurrent: boolean
   #cursor: Cursor | undefined
   #prefetched: PendingDelivery[] = []
@@ -69,7 +82,7 @@ export class DeliveryRun {
   #hasSucceeded = false
   #failuresInARow = 0
   #backoffMs = 0
-  /** Why no more requests are started. */
+  /** The reason why no more requests are started. */
   #end: 'gone' | 'inactive' | 'deleted' | 'retry_after' | 'error' | undefined
   #resume: (() => void) | undefined
   readonly #onChange = (): void => this.#resume?.()
@@ -80,7 +93,8 @@ export class DeliveryRun {
     this.#stopping = stopping
     this.#isFailing = !queue.is_healthy
     this.#isConcurrent = queue.is_healthy && !queue.is_new
-    // One jitter for the whole run, so that a single waiting event is due at the same time as its queue.
+    // The same jitter is used for the whole run, so a single waiting event is due at the same time as its
+    // queue.
     this.#random = deps.random()
   }
 
@@ -89,7 +103,8 @@ export class DeliveryRun {
     const { slots } = this.#deps
     if (this.#isFailing) slots.takeFailing()
     try {
-      // Only if needed: a transaction for each of a hundred dead endpoints delays the statements of the others.
+      // Only if needed: running a transaction for each of a hundred dead endpoints would delay the other
+      // endpoints' statements.
       if (this.#queue.has_old) await this.#giveUpOld()
       await this.#send()
     } catch (error) {
@@ -117,12 +132,12 @@ export class DeliveryRun {
       performance.now() - this.#startedAt < runMs &&
       this.#failuresInARow < maxFailuresInARow &&
       !(this.#isExhausted && this.#prefetched.length === 0) &&
-      // A failing or new endpoint has one attempt.
+      // A failing or new endpoint gets one attempt.
       (this.#isConcurrent || this.#failuresInARow === 0)
     )
   }
 
-  /** False: no request can be started now. */
+  /** Returns false if no request can be started now. */
   #startOne(): boolean {
     const { slots } = this.#deps
     this.#prefetch()
@@ -157,7 +172,7 @@ export class DeliveryRun {
       })
   }
 
-  /** Waits until a request or a prefetch ends, or a slot is free. */
+  /** Waits until a request or a prefetch ends, or a slot becomes free. */
   async #waitForChange(): Promise<void> {
     if (this.#inFlight === 0 && !this.#isPrefetching && !this.#mayStart()) return
     let timer: NodeJS.Timeout | undefined
@@ -191,7 +206,7 @@ export class DeliveryRun {
         this.#end ??= target === 'gone' ? 'deleted' : 'inactive'
         return
       }
-      // It may have waited for the byte budget, or for the database.
+      // The delivery may have waited for the byte budget or for the database.
       if (performance.now() - this.#startedAt > startWithinMs) return
       const startedAt = performance.now()
       const headers = {
@@ -220,7 +235,7 @@ export class DeliveryRun {
     startedAt: number,
   ): void {
     const { status, latencyMs, response, error } = received
-    metrics.webhookSeconds.observe({}, latencyMs)
+    responseSeconds.observe({}, latencyMs)
     const attempt = due.attempt + 1
     const base = {
       ...{ event_id: event.id, event_type: event.type, attempt, status, latencyMs, response, error },
@@ -245,7 +260,7 @@ export class DeliveryRun {
       this.#end ??= 'retry_after'
       this.#backoffMs = Math.max(this.#backoffMs, retryAfterMs)
     }
-    // The last attempt is made when the time of the event is over, even shortly after this one.
+    // The last attempt is made when the event expires, even if that is shortly after this attempt.
     const leftMs = due.left_ms - (performance.now() - readAt)
     const retryMs = Math.min(
       Math.max(this.#deps.retryDelayMs(attempt, this.#random), retryAfterMs ?? 0),
@@ -257,7 +272,7 @@ export class DeliveryRun {
 
   #markHealthy(): void {
     this.#isConcurrent = true
-    // Deliveries were read one by one so far.
+    // So far, deliveries were read one by one.
     this.#isExhausted = false
     if (!this.#isFailing) return
     this.#isFailing = false
@@ -266,7 +281,7 @@ export class DeliveryRun {
 
   #write(results: Result[], hasSucceeded = false): void {
     for (const { outcome } of results) {
-      if (outcome !== 'skipped') metrics.webhookAttempts.add({ outcome })
+      if (outcome !== 'skipped') attemptCount.add({ outcome })
     }
     void this.#record({ queue: this.#queue, results, hasSucceeded })
   }
@@ -303,7 +318,7 @@ export class DeliveryRun {
     return this.#end === 'error' ? errorBackoffMs : 0
   }
 
-  /** Deletes all deliveries in steps, each only while this worker still has the lease. */
+  /** Deletes all deliveries in steps, each only while this worker still holds the lease. */
   async #drop(): Promise<void> {
     await this.#inSteps((tx) => dropDeliveries(tx, this.#queue, deletedAtOnce))
     await this.#deps.db.transaction(async (tx) => {
@@ -325,7 +340,7 @@ export class DeliveryRun {
   }
 
   #fail(error: unknown): void {
-    // Logged once, however many requests it affects.
+    // Logged once, regardless of how many requests are affected.
     if (this.#end === 'error') return
     this.#end ??= 'error'
     const { endpoint_id, project_id } = this.#queue
@@ -333,9 +348,9 @@ export class DeliveryRun {
   }
 }
 
-/** A request that has not started by then is left to the next run. */
+/** A request that has not started within this time is left for the next run. */
 const startWithinMs = 30_000
-/** The end of the ten seconds is noticed by polling. */
+/** The end of the ten seconds is detected by polling. */
 const pollMs = 1_000
 
 const skipped = ({ due }: PendingDelivery): Result => ({

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db/db.ts'
 
-/** Deletes the queue if it is empty and not leased. False: deliveries wait in it. */
+/** Deletes the queue if it is empty and not leased. Returns false if it has deliveries. */
 export async function deleteIdle(tx: Tx, projectId: number, endpointId: number): Promise<boolean> {
   const { rows } = await sql<{ is_idle: boolean }>`
     with waiting as materialized (

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** An event is given up no earlier than 28 hours after it was written, so only older ids need to be read. */
+/** An event is abandoned no earlier than 28 hours after it was written, so only older ids need to be read. */
 export const mayBeOld = sql`event_id < postern.uuid7_floor(postern.now() - interval '28 hours')`
 
-/** A leased queue of an endpoint. */
+/** An endpoint's leased queue. */
 export interface Leased {
   shard: number
   endpoint_id: number
@@ -40,13 +40,13 @@ export async function findWork(tx: ReadTx): Promise<Work> {
            exists (select from mail.endpoint_queues where not is_healthy and due_at <= postern.now()) as has_failing,
            exists (select from mail.replays where due_at <= postern.now()) as has_replays`.execute(tx)
   const [work] = rows
-  if (!work) throw new Error('exists gave no row')
+  if (!work) throw new Error('the database returned no row')
   return work
 }
 
 /**
- * Deletes wakes and makes their queues due. A queue in backoff is due when the backoff ends. A leased queue is skipped: its
- * release reads the deliveries (`updateQueues`) under the same row lock.
+ * Deletes wakes and makes their queues due. A queue in backoff becomes due when the backoff ends. A leased
+ * queue is skipped: its release reads the deliveries (`updateQueues`) under the same row lock.
  */
 export async function takeWakes(tx: Tx, atMost: number): Promise<number> {
   const { rows } = await sql<{ taken: number }>`
@@ -67,13 +67,13 @@ export async function takeWakes(tx: Tx, atMost: number): Promise<number> {
   return rows[0]?.taken ?? 0
 }
 
-/** How many queues to claim, and of which projects none. */
+/** How many queues to claim, and which projects to exclude. */
 export interface Claim {
   most: number
   notOf: readonly number[]
 }
 
-/** Leases due queues, longest due first: so many healthy ones and so many failing ones. */
+/** Leases due queues, longest overdue first, with separate limits for healthy and failing ones. */
 export async function claimQueues(
   tx: Tx,
   { healthy, failing }: { healthy: Claim; failing: Claim },
@@ -99,26 +99,26 @@ export async function claimQueues(
 /** Locks the queues that are still leased to the caller. Returns their indexes in the list. */
 export async function lockLeased(tx: Tx, queues: readonly Leased[]): Promise<Set<number>> {
   const { rows } = await sql<{ ordinal: number }>`
-    select asked.ordinal::int as ordinal
+    select requested.ordinal::int as ordinal
       from unnest(${queues.map(({ shard }) => shard)}::smallint[],
                   ${queues.map(({ endpoint_id }) => endpoint_id)}::bigint[],
                   ${queues.map(({ lease }) => lease)}::bigint[]) with ordinality
-             as asked (shard, endpoint_id, lease, ordinal)
+             as requested (shard, endpoint_id, lease, ordinal)
       join mail.endpoint_queues as queues
-        on queues.shard = asked.shard and queues.endpoint_id = asked.endpoint_id and queues.lease = asked.lease
+        on queues.shard = requested.shard and queues.endpoint_id = requested.endpoint_id and queues.lease = requested.lease
        and queues.leased_until is not null
-     order by asked.shard, asked.endpoint_id
+     order by requested.shard, requested.endpoint_id
        for update of queues`.execute(tx)
   return new Set(rows.map(({ ordinal }) => ordinal - 1))
 }
 
-/** A change of a queue, by the worker that leases it. */
+/** A change to a queue by the worker that leases it. */
 export interface QueueUpdate extends Leased {
   /** A delivery succeeded, which ends a streak of failures. */
   hasSucceeded: boolean
   /** The run ended with failures, after all successes. */
   hasFailed: boolean
-  /** Releases the queue with this backoff; 0: none. Undefined: the lease is kept. */
+  /** Releases the queue with this backoff; 0 for none. Undefined keeps the lease. */
   backoffMs: number | undefined
 }
 
@@ -135,9 +135,9 @@ export interface QueueState {
 const statsEverySeconds = 60
 
 /**
- * The transaction must have locked the queues with `lockLeased` in an earlier statement. This keeps wakes from being lost: a
- * delivery committed before the lock is read here, and `takeWakes` of a later one waits for the lock and then finds the
- * queue released.
+ * The transaction must have locked the queues with `lockLeased` in an earlier statement. This prevents lost
+ * wakes: a delivery committed before the lock is read here; for a later one, `takeWakes` waits for the lock
+ * and then finds the queue released.
  */
 export async function updateQueues(tx: Tx, updates: readonly QueueUpdate[]): Promise<QueueState[]> {
   const each = <T>(value: (one: QueueUpdate) => T): T[] => updates.map(value)
@@ -180,12 +180,12 @@ export async function updateQueues(tx: Tx, updates: readonly QueueUpdate[]): Pro
   return rows
 }
 
-/** Something changed, and a streak of failures begins or ends, or nothing was published for a while. */
+/** Something changed, and either a streak of failures begins or ends, or the interval has passed. */
 const isStatsDue = sql`(has_succeeded or has_failed) and (
   (has_failed and (before.failures = 0 or has_succeeded)) or (has_succeeded and before.failures > 0)
   or before.published_at is null or before.published_at <= postern.now() - ${sql.lit(statsEverySeconds)} * interval '1 second')`
 
-/** Publishes that endpoints are to be disabled; control does it. */
+/** Publishes `endpoint.disabled` to control for these endpoints. */
 export async function insertDisabled(
   tx: Tx,
   disabled: readonly { project_id: number; endpoint_id: number; reason: string }[],

@@ -10,7 +10,7 @@ import { writeEvents } from '../messages/events.ts'
 import { writeDeliveryResults } from './delivery-results.ts'
 import { EndpointQueues } from './endpoint-queues.ts'
 
-/** Queues by themselves: what a lease is worth, and that no wake-up is lost. */
+/** Tests the queues without a dispatcher: leases and wake-ups. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
 const { mail, receiver, makeProject, makeEndpoint, publishEvents } = stage
@@ -51,7 +51,7 @@ describe('a lease', () => {
     )
   })
 
-  test('that has expired passes to another worker, and the first one writes nothing', async () => {
+  test('that has expired passes to another worker, and the first worker writes nothing', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const [id = ''] = await publishEvents(endpoint.project_id)
     const first = await claimOf(endpoint)
@@ -89,10 +89,11 @@ describe('a wake', () => {
     await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
     await database.query('delete from mail.deliveries where endpoint_id = $1', [endpoint.id])
-    // The event commits, and its wake is taken, after the release has begun and before it has looked.
+    // The event commits and its wake is taken after the release has begun, but before it reads the
+    // deliveries.
     const other = openDatabase(database).as('mail')
     await mail.transaction(async (tx) => {
-      // A snapshot of a statement that saw nothing waiting; what follows must look again.
+      // A snapshot that sees no deliveries; the release must read again.
       await tx
         .selectFrom('mail.deliveries')
         .select('event_id')
@@ -113,10 +114,10 @@ describe('a wake', () => {
       await new EndpointQueues(other).wake()
       await writeDeliveryResults(tx, [release(queue)])
     })
-    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
+    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due immediately')
   })
 
-  test('waits for the release of the queue, and then makes it due', async () => {
+  test('waits for the release of the queue and then makes it due', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
@@ -130,10 +131,10 @@ describe('a wake', () => {
       await blockedBy(database, rows[0]?.pid ?? 0)
     })
     await woken
-    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due at once')
+    assert.ok((await stage.queueOf(endpoint)).is_due, 'it is due immediately')
   })
 
-  test('does not end the backoff of a failing endpoint', async () => {
+  test("does not end a failing endpoint's backoff", async () => {
     const endpoint = await makeEndpoint(await makeProject())
     await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
@@ -148,7 +149,7 @@ describe('a wake', () => {
     assertDated((await stage.queueOf(endpoint)).due_at, 3_600_000, before, after)
   })
 
-  test('makes a queue due that waits for a later delivery', async () => {
+  test('makes a queue due before a later delivery is due', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     await publishEvents(endpoint.project_id)
     const queue = await claimOf(endpoint)
@@ -162,14 +163,15 @@ describe('a wake', () => {
     assert.equal((await claim()).filter(({ endpoint_id }) => endpoint_id === endpoint.id).length, 1)
   })
 
-  test('is never lost while two workers race with writers of events', async () => {
+  test('is never lost while two workers race with event writers', async () => {
     const endpoints = []
     for (let no = 0; no < 4; no++) endpoints.push(await makeEndpoint(await makeProject()))
     const workers = [stage.startWorker(), stage.startWorker({ db: openDatabase(database).as('mail') })]
     const rounds = 60
     for (let round = 0; round < rounds; round++) {
       await Promise.all(endpoints.map(({ project_id }) => publishEvents(project_id)))
-      // About as long as a round with one delivery takes, so that events meet every part of it.
+      // Varies up to about the duration of a run with one delivery, so that events coincide with every phase
+      // of a run.
       await sleep((round % 12) * 3)
     }
     for (const endpoint of endpoints) {
@@ -180,7 +182,7 @@ describe('a wake', () => {
       assert.equal(
         receiver.got.filter(({ path }) => path === endpoint.path).length,
         rounds,
-        'and none came twice',
+        'none is delivered twice',
       )
     }
     for (const worker of workers) await worker.stop()

@@ -10,8 +10,8 @@ import {
 } from './endpoint-queues.sql.ts'
 import { stepReplay } from './replays.ts'
 
-// The queues of all endpoints (mail.endpoint_queues) as one worker uses them. The states and transitions of a queue are in
-// migrations/000003_mail.sql.
+// One worker's view of all endpoints' queues (mail.endpoint_queues). migrations/000003_mail.sql documents a
+// queue's states and transitions.
 
 export type { Claim, ClaimedQueue }
 
@@ -29,7 +29,7 @@ export class EndpointQueues {
     return this.#db.readOne(findWork)
   }
 
-  /** True: there may be more wakes. */
+  /** Returns true if there may be more wakes. */
   async wake(): Promise<boolean> {
     return (await this.#db.transaction((tx) => takeWakes(tx, wakesAtOnce))) === wakesAtOnce
   }

@@ -6,7 +6,10 @@ export interface ProjectKey {
   project_id: number
 }
 
-/** Projects with events to fan out, after `after` in key order. A loose index scan: one probe for each project. */
+/**
+ * Projects with events to fan out, starting after `after` in key order. Uses a loose index scan with one
+ * probe per project.
+ */
 export async function findProjects(
   tx: ReadTx,
   after: ProjectKey | undefined,
@@ -28,7 +31,10 @@ export async function findProjects(
   return rows
 }
 
-/** False if another worker fans out for this project: two at once would mix up the order of its events. */
+/**
+ * Returns false if another worker is already fanning out this project's events; concurrent workers would mix
+ * up their order.
+ */
 export async function tryLockProject(tx: Tx, { project_id }: ProjectKey): Promise<boolean> {
   const { rows } = await sql<{ is_locked: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended('mail.fan_outs ' || ${project_id}::bigint, 0)) as is_locked`.execute(
@@ -38,9 +44,8 @@ export async function tryLockProject(tx: Tx, { project_id }: ProjectKey): Promis
 }
 
 /**
- * Inserts the deliveries of the project's first events to its next endpoints, `events` times `endpoints` at most.
- * Events that are taken together stay together, so all of a step continue behind the same endpoint. Returns the number
- * of events.
+ * Inserts deliveries of the project's first events to its next endpoints: at most `events` times `endpoints`
+ * rows. All events in a step continue after the same endpoint. Returns the number of events.
  */
 export async function fanOutNext(
   tx: Tx,

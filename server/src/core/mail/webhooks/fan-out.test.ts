@@ -8,7 +8,7 @@ import { fanOutAll } from '../../../testing/harness/fan-out.ts'
 import { writeEvents } from '../messages/events.ts'
 import { FanOut, fanOutLimits } from './fan-out.ts'
 
-/** Events become deliveries, outside of the transaction that wrote them. */
+/** The fan-out of events to deliveries, outside the transaction that wrote the events. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -27,7 +27,7 @@ const write = (projectId: number, count = 1, endpointId?: number) =>
     ),
   )
 
-/** Copies of an endpoint, past any limit. */
+/** Inserts copies of an endpoint, ignoring all limits. */
 const multiply = (endpointId: number, count: number) =>
   database.query(
     `insert into control.endpoints (project_id, name, url, events, encrypted_secret, secret_hint)
@@ -45,7 +45,7 @@ const countOf = async (table: string, projectId: number): Promise<number> => {
 }
 
 describe('an event', () => {
-  test('is two rows, however many endpoints its project has', async () => {
+  test('is stored in two rows, regardless of the number of endpoints', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id, { events: ['message.sent'] })
     await multiply(resource.id, 999)
@@ -57,7 +57,7 @@ describe('an event', () => {
     await database.query('delete from mail.fan_outs')
   })
 
-  test('of a project without an active endpoint is one row', async () => {
+  test('in a project without an active endpoint is stored in one row', async () => {
     const { id } = await makeProject()
     await makeEndpoint(id, { events: ['message.sent'], is_active: false })
     await write(id)
@@ -66,7 +66,7 @@ describe('an event', () => {
 })
 
 describe('a fan-out', () => {
-  test('makes one delivery for each endpoint that subscribes, and for the one that the event names', async () => {
+  test('inserts one delivery for each subscribed endpoint and for the endpoint that the event names', async () => {
     const [{ id }, other] = [await makeProject(), await makeProject()]
     const { resource: wants } = await makeEndpoint(id, { events: ['message.sent'] })
     const { resource: named } = await makeEndpoint(id, { events: ['message.bounced'] })
@@ -88,7 +88,7 @@ describe('a fan-out', () => {
     assert.equal(await countOf('deliveries', other.id), 0)
   })
 
-  test('takes many steps for many endpoints, each with a bounded number of rows, and misses none', async () => {
+  test('covers many endpoints in steps with a bounded number of rows and misses none', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id, { events: ['message.sent'] })
     const endpoints = 2 * fanOutLimits.endpoints + 7
@@ -107,7 +107,7 @@ describe('a fan-out', () => {
     assert.equal(await countOf('fan_outs', id), 0)
   })
 
-  test('continues where a worker died, and delivers nothing twice', async () => {
+  test('continues where a crashed worker stopped, without duplicates', async () => {
     const { id } = await makeProject()
     const { resource } = await makeEndpoint(id, { events: ['message.sent'] })
     await multiply(resource.id, 2 * fanOutLimits.endpoints)
@@ -118,7 +118,7 @@ describe('a fan-out', () => {
     assert.equal(await countOf('deliveries', id), 3 * (2 * fanOutLimits.endpoints + 1))
   })
 
-  test('gives every project a turn, however much one of them has', async () => {
+  test('serves every project in turn, regardless of how many events one of them has', async () => {
     const [busy, quiet] = [await makeProject(), await makeProject()]
     for (const { id } of [busy, quiet]) await makeEndpoint(id, { events: ['message.sent'] })
     await write(busy.id, 3 * fanOutLimits.events)
@@ -146,13 +146,13 @@ describe('a fan-out', () => {
     await new FanOut(mail, (_, projectId) => void failed.push(projectId)).step()
     assert.deepEqual(failed, [bad.id])
     assert.equal(await countOf('deliveries', good.id), 1)
-    assert.equal(await countOf('fan_outs', bad.id), 1, 'it is tried again')
+    assert.equal(await countOf('fan_outs', bad.id), 1, 'it is retried')
     await database.query('drop trigger refuse on mail.deliveries')
     await fanOutAll(mail, database)
     assert.equal(await countOf('deliveries', bad.id), 1)
   })
 
-  test('of a project is done by one worker at a time, so that events keep their order', async () => {
+  test('for a project runs on one worker at a time, which preserves the order of events', async () => {
     const { id } = await makeProject()
     await makeEndpoint(id, { events: ['message.sent'] })
     await write(id, 2)

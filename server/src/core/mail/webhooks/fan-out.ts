@@ -1,11 +1,11 @@
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import { fanOutNext, findProjects, type ProjectKey, tryLockProject } from './fan-out.sql.ts'
 
-// Inserts one delivery for each event and subscribed endpoint, in transactions separate from those that write the events: a
-// project with many endpoints delays only its own webhooks.
+// Inserts one delivery for each event and subscribed endpoint. This runs in separate transactions from those
+// that write the events, so a project with many endpoints delays only its own webhooks.
 //
-// Projects take turns (round-robin). Each turn is one transaction with a bounded number of rows. A turn that fails does not
-// affect other projects.
+// Projects are served round-robin. Each step is one transaction with a bounded number of rows. A step that
+// fails does not affect other projects.
 
 export const fanOutLimits = { events: 100, endpoints: 50 }
 const projectsAtOnce = 50
@@ -13,7 +13,7 @@ const projectsAtOnce = 50
 export class FanOut {
   readonly #db: UnscopedDb
   readonly #onError: (error: unknown, projectId: number) => void
-  /** The project that had the last turn. */
+  /** The project that was served last. */
   #last: ProjectKey | undefined
 
   constructor(db: UnscopedDb, onError: (error: unknown, projectId: number) => void) {
@@ -21,7 +21,7 @@ export class FanOut {
     this.#onError = onError
   }
 
-  /** Gives the next projects a turn each. Returns how many events were processed. */
+  /** Runs one step for each of the next projects. Returns the number of events processed. */
   async step(): Promise<number> {
     const projects = await this.#nextProjects()
     this.#last = projects.at(-1)

@@ -15,24 +15,27 @@ import {
 import { bodyOf } from './signature.ts'
 import { lookupBatching } from './targets.ts'
 
-/** A due delivery with its event, without long data. */
+/** A due delivery with its event, excluding long data. */
 export interface PendingDelivery {
   due: Due
-  /** By the process's monotonic clock. */
+  /** According to the process's monotonic clock. */
   readAt: number
-  /** Undefined: the event does not exist any more. */
+  /** Undefined if the event no longer exists. */
   event: EventRow | undefined
   notes: MessageNotes | undefined
 }
 
-/** Longer events are read one by one, when they are sent. 500 queues with 32 short events each take 16 MiB. */
+/** Longer events are read one by one when they are sent. 500 queues with 32 short events each take 16 MiB. */
 const shortBytes = 1024
-/** Deliveries of one endpoint that are prefetched. */
+/** Maximum number of prefetched deliveries per endpoint. */
 export const maxPrefetched = 32
-/** Memory for long events, one budget for healthy endpoints and one for failing ones: with the short events, 32 MiB. */
+/**
+ * Memory for long events, with separate budgets for healthy and failing endpoints: 32 MiB in total with the
+ * short events.
+ */
 const longBudgetBytes = 8 * 1024 * 1024
 
-/** The largest integer of PostgreSQL. */
+/** PostgreSQL's largest integer. */
 const anyLength = 2 ** 31 - 1
 
 export class PendingDeliveries {
@@ -53,7 +56,7 @@ export class PendingDeliveries {
     return this.#lookups.submit(wanted)
   }
 
-  /** Builds the body and keeps it in the budget until `use` resolves. */
+  /** Builds the body and charges it to the budget until `use` resolves. */
   async withBody<T>(
     { due, event, notes }: PendingDelivery & { event: EventRow },
     health: 'healthy' | 'failing',
@@ -108,7 +111,7 @@ export class PendingDeliveries {
     return pending
   }
 
-  /** Inbound data is shared by the events of one mail. It counts as long, and for each event. */
+  /** A message's events share its inbound data. The data is treated as long and charged to each event. */
   async #addInboundSizes(due: readonly Due[], events: Map<string, EventRow>): Promise<void> {
     const keys = due.flatMap(({ shard, event_id }) => {
       const id = events.get(event_id)?.inbound_body_id
@@ -126,7 +129,7 @@ export class PendingDeliveries {
   async #inboundDataOf({ id, inbound_body_id }: EventRow, shard: number): Promise<Buffer | undefined> {
     if (inbound_body_id === null) return undefined
     const rest = await this.#db.readOne((tx) => findInboundData(tx, { shard, id: inbound_body_id }))
-    if (!rest) throw new Error(`the inbound mail of event ${id} has a delivery but does not exist`)
+    if (!rest) throw new Error(`the inbound message of event ${id} has a delivery but does not exist`)
     return rest
   }
 

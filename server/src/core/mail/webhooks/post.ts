@@ -3,9 +3,9 @@ import { NotAllowed } from '../../../platform/net/net-guard.ts'
 import { storable } from '../messages/events.ts'
 import { retryAfterMs } from './retry-schedule.ts'
 
-/** The response of a receiver. */
+/** A receiver's response. */
 export interface ReceiverResponse {
-  /** Null: no response; `error` says why, in a sentence. */
+  /** Null if there is no response; `error` then contains the reason as a sentence. */
   status: number | null
   latencyMs: number
   /** The first KB of the response body. */
@@ -14,17 +14,18 @@ export interface ReceiverResponse {
   retryAfterMs: number | undefined
 }
 
-/** Timeout from the DNS lookup to the status. */
+/** Timeout for a request, from the DNS lookup to the response status. */
 export const requestMs = 15_000
-/** Timeout of the response body. The status alone decides, and has been received by then. */
+/** Timeout for reading the response body. Only the status matters, and it has been received by then. */
 const bodyMs = 2_000
 const keptBytes = 1024
-/** A body up to this size is read to its end, so that the connection can be reused. After a longer one it is closed. */
+/**
+ * A body up to this size is read to its end so that the connection can be reused. After a longer body, the
+ * connection is closed.
+ */
 const drainedBytes = 64 * 1024
 
-/**
- * Never rejects, and resolves within `timeoutMs` (usually `requestMs`). Redirects are not followed.
- */
+/** Never rejects, and resolves within `timeoutMs` (usually `requestMs`). Redirects are not followed. */
 export function post(
   agent: Dispatcher,
   url: URL,
@@ -45,7 +46,9 @@ export function post(
   })
 }
 
-/** Undici's callbacks for one request. A stream for each body would cost as much as everything else. */
+/**
+ * Undici's callbacks for one request. Creating a stream for each body would cost as much as all other work.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: ReceiverResponse) => void
   readonly #timeoutMs: number
@@ -134,7 +137,7 @@ const sentences: [codes: RegExp, sentence: string][] = [
   [/^(HPE_|UND_ERR_)/, 'The response is not valid HTTP.'],
 ]
 
-/** Customers see only these sentences and known codes, never text of the receiver or of our libraries. */
+/** Customers see only these sentences and known codes, never text from the receiver or from libraries. */
 function sentenceOf(error: unknown): string {
   if (error instanceof TimedOut) return 'No response within 15 seconds.'
   const refusal = causesOf(error).find((cause) => cause instanceof NotAllowed)

@@ -5,16 +5,16 @@ export interface Replay {
   shard: number
   endpoint_id: number
   project_id: number
-  /** Events up to here were scanned. */
+  /** Events up to this id were scanned. */
   after_id: string
   to_id: string
   only_undelivered: boolean
-  /** Null: the endpoint was deleted. */
+  /** Null if the endpoint was deleted. */
   is_active: boolean | null
   events: string[] | null
 }
 
-/** Locks the replay that has been due for longest. */
+/** Locks the longest overdue replay. */
 export async function lockDueReplay(tx: Tx): Promise<Replay | undefined> {
   const { rows } = await sql<Replay>`
     select replays.shard, replays.endpoint_id, replays.project_id, coalesce(replays.cursor, replays.from_id) as after_id,
@@ -29,8 +29,9 @@ export async function lockDueReplay(tx: Tx): Promise<Replay | undefined> {
 }
 
 /**
- * Scans the next events of the range and inserts deliveries for those that the endpoint subscribes to now or was sent before
- * (such as inbound mail of a route). `last` is where the next step continues.
+ * Scans the next events in the range and inserts deliveries for those that the endpoint currently subscribes
+ * to or has been sent before (such as inbound mail from a route). `last` is the position where the next step
+ * continues.
  */
 export async function replayNext(
   tx: Tx,
@@ -84,7 +85,7 @@ export async function deleteReplay(tx: Tx, { shard, endpoint_id }: Replay): Prom
     .execute()
 }
 
-/** False: a replay of this endpoint is running. */
+/** Returns false if a replay for this endpoint is already running. */
 export async function insertReplay(
   tx: Tx,
   projectId: number,

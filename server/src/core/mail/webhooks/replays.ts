@@ -4,11 +4,13 @@ import { deleteReplay, lockDueReplay, moveReplay, replayNext } from './replays.s
 /** Events scanned in one step, and the rate at which deliveries are inserted. */
 const scanLimit = 500
 const perSecond = 100
-/** Between two steps, other replays and queues have their turn. */
+/** The pause between two steps leaves time for other replays and queues. */
 const pauseMs = 50
 const inactivePauseMs = 60_000
 
-/** One step of a due replay. The replay of an inactive endpoint waits. False: no replay is due. */
+/**
+ * Runs one step of a due replay. A replay for an inactive endpoint waits. Returns false if no replay is due.
+ */
 export async function stepReplay(tx: Tx): Promise<boolean> {
   const replay = await lockDueReplay(tx)
   if (!replay) return false

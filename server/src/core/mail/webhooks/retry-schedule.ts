@@ -1,5 +1,6 @@
-// The retry schedule, for an endpoint by its consecutive failures and for an event by its attempts. About 27.6 hours in all.
-// An event is given up after 28 hours. A failing endpoint is retried every ten hours until it is disabled (auto-disable.ts).
+// The retry schedule, based on consecutive failures for an endpoint and on attempts for an event. The
+// schedule spans about 27.6 hours. An event is abandoned after 28 hours. A failing endpoint is retried every
+// ten hours until it is disabled (auto-disable.ts).
 
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
 const delaysMs = [
@@ -13,7 +14,7 @@ const delaysMs = [
   10 * hour,
 ] as const
 
-/** Spreads the retries of receivers that failed together. */
+/** Spreads out retries to receivers that failed together. */
 const jitter = 0.1
 
 /** `failures` starts at 1; 0 <= `random` < 1. */
@@ -26,7 +27,7 @@ export type RetryDelay = typeof retryDelayMs
 
 const maxRetryAfterMs = 24 * hour
 
-/** RFC 9110 §10.2.3: seconds or a date. Undefined: absent or invalid. */
+/** RFC 9110 §10.2.3: seconds or a date. Undefined if absent or invalid. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim() ?? ''
   // A date contains a letter; Date.parse would also accept "-5" or "1.5".

@@ -1,23 +1,24 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
-// The body and the signature of a webhook request, as in Standard Webhooks (https://www.standardwebhooks.com): an HMAC-SHA256
-// of the event's id, the time and the body. The key is the part of the secret after `whsec_`.
+// The body and signature of a webhook request, following Standard Webhooks
+// (https://www.standardwebhooks.com): an HMAC-SHA256 of the event's id, the timestamp and the body. The key
+// is the part of the secret after `whsec_`.
 
 export interface WebhookPayload {
   type: string
   created_at: Date
   project_id: number
   message_id: string | null
-  /** Of the message, if the event is about one. */
+  /** The message's tags, if the event is about a message. */
   tags: string[] | null
   metadata: object | null
   /** The stored JSON. */
   data: string
-  /** The rest of the data: the octets of a JSON object that is not empty. */
+  /** The rest of the data: the octets of a non-empty JSON object. */
   rest?: Buffer | undefined
 }
 
-/** The same bytes at every attempt: all parts are fixed when the event is written. */
+/** The bytes are the same in every attempt: all parts are fixed when the event is written. */
 export function bodyOf(payload: WebhookPayload): Buffer {
   const { type, created_at, project_id, message_id, tags, metadata, data, rest } = payload
   const about = message_id === null ? {} : { message_id, tags: tags ?? [], metadata: metadata ?? {} }
@@ -27,7 +28,8 @@ export function bodyOf(payload: WebhookPayload): Buffer {
     data: { ...JSON.parse(data), project_id, ...about },
   })
   if (rest === undefined) return Buffer.from(body)
-  // The size of the rest is untrusted: it is inserted before the two closing braces without being parsed.
+  // The rest is untrusted and can be large: it is inserted before the two closing braces without being
+  // parsed.
   return Buffer.concat([
     Buffer.from(`${body.slice(0, -2)},`),
     rest.subarray(rest.indexOf('{') + 1),
@@ -35,7 +37,7 @@ export function bodyOf(payload: WebhookPayload): Buffer {
   ])
 }
 
-/** Reused for signatures made at the same time: creating the key takes four times as long as signing. */
+/** Shared by concurrent signatures: creating the key takes four times as long as signing. */
 export const signingKey = (secret: string): KeyObject =>
   createSecretKey(Buffer.from(secret.slice('whsec_'.length), 'base64'))
 

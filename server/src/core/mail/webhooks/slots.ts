@@ -1,9 +1,9 @@
-// The concurrency limit of a worker's webhook requests: each request uses one slot.
+// The concurrency limit for a worker's webhook requests: each request uses one slot.
 //
-// Failing endpoints have separate slots, one for each endpoint: dead receivers take none from healthy ones, however many
-// there are, nor from new ones. A healthy endpoint may use ten slots, and fewer when few are free, so that slow endpoints
-// leave some to others. A project may use, for all its endpoints, at most as many slots as remain free: half, if it is the
-// only one.
+// Failing endpoints have separate slots, one per endpoint, so dead receivers never take slots from healthy or
+// new endpoints. A healthy endpoint can use ten slots, or fewer when few are free, so slow endpoints leave
+// some for others. All of a project's endpoints together can use at most as many slots as remain free: half
+// of all slots if it is the only project.
 
 export interface SlotCounts {
   healthy: number
@@ -14,7 +14,7 @@ export const defaultSlots: SlotCounts = { healthy: 400, failing: 100 }
 
 /** Concurrent requests to one endpoint. */
 export const maxPerEndpoint = 10
-/** One endpoint may use this fraction (1/8) of the free slots. */
+/** One endpoint can use this fraction (1/8) of the free slots. */
 const freeSlotsShare = 8
 
 export class WebhookSlots {
@@ -31,7 +31,7 @@ export class WebhookSlots {
     return this.#total[health] - this.#busy[health]
   }
 
-  /** Takes one more slot for a healthy endpoint of this project that uses `has` slots. */
+  /** Takes one more slot for one of this project's healthy endpoints, which already uses `has` slots. */
   tryTake(has: number, projectId: number): boolean {
     const free = this.free('healthy')
     const width = Math.min(maxPerEndpoint, Math.max(1, Math.floor(free / freeSlotsShare)))
@@ -50,7 +50,7 @@ export class WebhookSlots {
     }
   }
 
-  /** Calls once, when a slot is free for this project. */
+  /** Calls `call` once, when a slot is free for this project. */
   onFree(call: () => void, projectId: number): void {
     this.#waiting.set(call, projectId)
   }
@@ -59,7 +59,7 @@ export class WebhookSlots {
     this.#waiting.delete(call)
   }
 
-  /** The single slot of a failing endpoint. */
+  /** Takes the single slot of a failing endpoint. */
   takeFailing(): void {
     this.#busy.failing++
   }

@@ -8,12 +8,12 @@ import { signingKey } from './signature.ts'
 import { findTargets, type TargetRow } from './target.sql.ts'
 
 /**
- * Lookups within 4 ms share a statement. A statement costs as much as half a request: with this, a worker delivers 50% more
- * than without.
+ * Lookups within 4 ms share a statement. A statement costs as much as half a request, so batching allows a
+ * worker to deliver 50% more webhooks.
  */
 export const lookupBatching: BatcherOptions = { gatherMs: 4, atMost: 200 }
 
-/** The URL of an endpoint and its signing key. */
+/** An endpoint's URL and signing key. */
 export interface Target {
   url: URL
   key: KeyObject
@@ -25,8 +25,8 @@ export interface Target {
 export type TargetLookup = Target | 'inactive' | 'gone'
 
 /**
- * Reads endpoints before each request and never caches them: after the commit of a rotation, the old secret signs no new
- * request. Requests made at the same time share a statement.
+ * Reads endpoints before each request and never caches them: after a rotation is committed, no new request is
+ * signed with the old secret. Concurrent requests share a statement.
  */
 export class Targets {
   readonly #lookups: Batcher<Leased, TargetLookup | PosternError>

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db/db.ts'
 
-/** False: the event or the endpoint does not exist. */
+/** Returns false if the event or the endpoint does not exist. */
 export async function insertDelivery(
   tx: Tx,
   projectId: number,
@@ -26,7 +26,7 @@ export async function insertDelivery(
   return rows.length > 0
 }
 
-/** Ends the backoff of an endpoint. */
+/** Ends an endpoint's backoff. */
 export async function clearBackoff(tx: Tx, projectId: number, endpointId: number): Promise<void> {
   await sql`
     update mail.endpoint_queues set backoff_until = null
@@ -35,7 +35,7 @@ export async function clearBackoff(tx: Tx, projectId: number, endpointId: number
 
 /** Clears the failures and makes all deliveries due now, including those that were attempted before. */
 export async function resetQueue(tx: Tx, projectId: number, endpointId: number): Promise<void> {
-  // Locks the queue before its deliveries, in the same order as the recording of results.
+  // Locks the queue before its deliveries, in the same order as the code that records results.
   await sql`
     update mail.endpoint_queues set failures = 0, failing_since = null, backoff_until = null
      where shard = postern.shard_of(${projectId}) and endpoint_id = ${endpointId}`.execute(tx)

@@ -9,7 +9,7 @@ import { listByEndpoint } from './attempts.sql.ts'
 import { stepReplay } from './replays.ts'
 import { deliverAgain, startReplay, wakeQueue } from './webhooks.ts'
 
-/** What others ask of webhooks: once more, all of a range once more, at once, and what was tried. */
+/** Redelivery, replays, waking an endpoint, and the list of attempts. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
 const { mail, receiver, makeProject, makeEndpoint, publishEvents } = stage
@@ -23,8 +23,8 @@ const replayed = (endpointId: number) =>
     return rows.length === 0
   })
 
-describe('an event delivered again', () => {
-  test('arrives again, and ends the backoff of the endpoint', async () => {
+describe('a redelivered event', () => {
+  test("arrives again and ends the endpoint's backoff", async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
     const [id = ''] = await publishEvents(project_id)
@@ -55,10 +55,10 @@ describe('an event delivered again', () => {
 describe('a replay', () => {
   const always = { from: new Date('2026-01-01'), to: new Date('2100-01-01') }
 
-  test('delivers everything that the endpoint subscribes to, at a hundred per second, one replay at a time', async () => {
+  test('delivers all subscribed events at a hundred per second, with one replay per endpoint', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
-    // First of all: these are among the first 500 by their ids, wherever the others' begin.
+    // Published first, so their ids are among the first 500.
     await publishEvents(project_id, 5, { type: 'domain.verified' })
     for (let no = 0; no < 7; no++) await publishEvents(project_id, 100)
     await receiver.until(700, endpoint.path)
@@ -67,7 +67,7 @@ describe('a replay', () => {
       mail.transaction((tx) =>
         startReplay(tx, project_id, endpoint.id, { ...always, onlyUndelivered: false }),
       )
-    // The first step is taken by the test, which looks at what it left behind.
+    // The test runs the first step itself and checks its result.
     await worker.stop()
     try {
       assert.deepEqual([await start(), await start()], [true, false])
@@ -79,7 +79,7 @@ describe('a replay', () => {
         [endpoint.id],
       )
       assert.equal(await stage.waitingFor(endpoint), 495)
-      // A hundredth of a second for each that the endpoint wants.
+      // A hundredth of a second for each event that the endpoint subscribes to.
       assertDated(replay?.due_at ?? null, 4_950, before, after)
     } finally {
       worker = stage.startWorker()
@@ -89,11 +89,11 @@ describe('a replay', () => {
     await stage.untilQuiet(endpoint)
     assert.equal(pathOf(endpoint.path).length, 1400)
     assert.equal(new Set(got.map(({ headers }) => headers['webhook-id'])).size, 700)
-    assert.equal(await start(), true, 'another may follow')
+    assert.equal(await start(), true, 'another replay can start')
     await database.query('delete from mail.replays')
   })
 
-  test('of undelivered events skips delivered ones, and keeps to its range', async () => {
+  test('of undelivered events skips delivered events and events outside its range', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
     const [early = ''] = await publishEvents(project_id)
@@ -128,7 +128,7 @@ describe('a replay', () => {
 })
 
 describe('an endpoint that is woken', () => {
-  test('has its failures cleared, and is tried at once', async () => {
+  test('has its failures cleared and is retried immediately', async () => {
     const endpoint = await makeEndpoint(await makeProject())
     const { project_id } = endpoint
     receiver.answer({ status: 500 }, endpoint.path)
@@ -142,7 +142,7 @@ describe('an endpoint that is woken', () => {
     assert.equal((await stage.queueOf(endpoint)).failures, 4)
     receiver.answer({ status: 204 }, endpoint.path)
     await mail.transaction((tx) => wakeQueue(tx, project_id, endpoint.id))
-    // Nothing else would have made it due.
+    // Nothing else would have made the queue due.
     await receiver.until(5, endpoint.path)
     await stage.untilQuiet(endpoint)
     assert.equal((await stage.queueOf(endpoint)).failures, 0)
@@ -182,7 +182,7 @@ describe('attempts', () => {
     assert.deepEqual(strange, { rows: [], next: null })
   })
 
-  test('lie in partitions by day, which are made and dropped with those of mail', async () => {
+  test('are partitioned by day, and the partitions are created and dropped with those of mail', async () => {
     const parts = async () =>
       (
         await database.query<{ name: string }>(

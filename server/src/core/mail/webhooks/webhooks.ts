@@ -1,13 +1,13 @@
-// Operations on deliveries for other modules, in a transaction of the mail side. The states and transitions of a queue are in
-// migrations/000003_mail.sql.
+// Operations on deliveries for other modules, in a transaction on the mail side. migrations/000003_mail.sql
+// documents a queue's states and transitions.
 
 import type { Tx } from '../../../platform/db/db.ts'
 import { insertReplay } from './replays.sql.ts'
 import { clearBackoff, insertDelivery, resetQueue } from './webhooks.sql.ts'
 
 /**
- * Delivers one event again, with a full retry schedule, and ends the endpoint's backoff. False: the project does not have
- * this event or endpoint.
+ * Delivers one event again with a full retry schedule, and ends the endpoint's backoff. Returns false if the
+ * project does not have this event or endpoint.
  */
 export async function deliverAgain(
   tx: Tx,
@@ -20,7 +20,10 @@ export async function deliverAgain(
   return exists
 }
 
-/** Replays the events of a time range (`to` is exclusive). False: a replay of this endpoint is running. */
+/**
+ * Replays the events in a time range (`to` is exclusive). Returns false if a replay for this endpoint is
+ * already running.
+ */
 export const startReplay = (
   tx: Tx,
   projectId: number,
@@ -32,6 +35,6 @@ export const startReplay = (
 export const wakeQueue = (tx: Tx, projectId: number, endpointId: number): Promise<void> =>
   resetQueue(tx, projectId, endpointId)
 
-/** Ends the endpoint's backoff, so that a test is sent at once. */
+/** Ends the endpoint's backoff, so a test is sent immediately. */
 export const tryNow = (tx: Tx, projectId: number, endpointId: number): Promise<void> =>
   clearBackoff(tx, projectId, endpointId)

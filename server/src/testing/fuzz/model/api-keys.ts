@@ -5,15 +5,15 @@ import { domainFor } from './domains.ts'
 import { type Intent, namedIn, type Outcome } from './intent.ts'
 import {
   chooseProject,
-  chooseThing,
+  chooseResource,
   deleteOutcome,
   editOutcome,
   inProject,
-  onThing,
+  onResource,
   remember,
 } from './targets.ts'
 import { anId, aText, aTime, timeFrom } from './unknown.ts'
-import { findById, type Project, type Thing, type View, type World } from './world.ts'
+import { findById, type Project, type Resource, type View, type World } from './world.ts'
 
 export const apiKeyFields = ['name', 'scopes', 'domain_id', 'allowed_ips', 'expires_at', 'is_active'] as const
 
@@ -31,7 +31,7 @@ const scopes = [
   'usage:read',
 ]
 
-/** As given, and as kept; undefined is refused. */
+/** The value sent and the value stored. Undefined means that the service rejects it. */
 const networks: readonly (readonly [given: string, kept: string | undefined])[] = [
   ['192.0.2.7', '192.0.2.7'],
   ['192.0.2.7/32', '192.0.2.7'],
@@ -86,7 +86,7 @@ function kept(project: Project, body: View): View | undefined {
   )
   const expires_at = moments.find(([given]) => given === body['expires_at'])?.[1]
   const domain_id = body['domain_id']
-  const isBound = domain_id === null || findById(project.things.domains, domain_id) !== undefined
+  const isBound = domain_id === null || findById(project.resources.domains, domain_id) !== undefined
   const isUnique = new Set(addresses).size === addresses.length
   if (!named || !isBound || !isUnique || addresses.includes(undefined) || expires_at === undefined)
     return undefined
@@ -133,11 +133,11 @@ function created(project: Project, mode: string, body: View): Outcome | string {
   }
   return {
     change: { type: 'api_key', before: null, after: { name, ...others } },
-    answer: { resource: view, secret: secretOf(mode) },
+    response: { resource: view, secret: secretOf(mode) },
     version: 1,
-    commit({ resource, secret }: { resource: View; secret: string }) {
-      requirePrefix(resource, secret)
-      return remember(project, 'api-keys', 'api_key', resource)
+    commit({ resource: created, secret }: { resource: View; secret: string }) {
+      requirePrefix(created, secret)
+      return remember(project, 'api-keys', 'api_key', created)
     },
   }
 }
@@ -148,21 +148,23 @@ function requirePrefix({ prefix }: View, secret: string): void {
 }
 
 export function editApiKey(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'api-keys')
+  const chosen = chooseResource(world, chance, 'api-keys')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   const source = configuration(world, project, chance)
   const known =
-    chance.happens(0.2) && thing ? { ...source, ...without(thing.view, 'allowed_ips', 'expires_at') } : source
+    chance.happens(0.2) && resource
+      ? { ...source, ...without(resource.view, 'allowed_ips', 'expires_at') }
+      : source
   const body = Object.fromEntries(apiKeyFields.map((name) => [name, known[name]]))
   return {
     operation: 'api-keys.edit',
-    ...onThing('api-keys', chosen),
+    ...onResource('api-keys', chosen),
     body,
     outcome() {
-      if (!project || !thing) return 'not_found'
+      if (!project || !resource) return 'not_found'
       const config = kept(project, body)
-      return config ? editOutcome(thing, project.acts, config) : 'validation_failed'
+      return config ? editOutcome(resource, project.acts, config) : 'validation_failed'
     },
   }
 }
@@ -171,46 +173,46 @@ const without = (view: View, ...names: string[]): View =>
   Object.fromEntries(Object.entries(view).filter(([name]) => !names.includes(name)))
 
 export function rotateApiKey(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'api-keys')
+  const chosen = chooseResource(world, chance, 'api-keys')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'api-keys.rotate',
-    ...onThing('api-keys', chosen),
+    ...onResource('api-keys', chosen),
     body: {},
-    outcome: () => (project && thing ? rotated(project, thing) : 'not_found'),
+    outcome: () => (project && resource ? rotated(project, resource) : 'not_found'),
   }
 }
 
-function rotated(project: Project, thing: Thing): Outcome {
-  const before = thing.view
+function rotated(project: Project, resource: Resource): Outcome {
+  const before = resource.view
   const mode = String(before['prefix']).split('_')[1] ?? ''
   const after = { ...before, prefix: prefixOf(mode), updated_at: timeFrom(before['updated_at']) }
   return {
     change: { type: 'api_key', before, after: before },
-    answer: { resource: after, secret: secretOf(mode) },
-    version: thing.version + 1,
-    commit({ resource, secret }: { resource: View; secret: string }) {
-      requirePrefix(resource, secret)
-      thing.version++
-      thing.view = resource
+    response: { resource: after, secret: secretOf(mode) },
+    version: resource.version + 1,
+    commit({ resource: created, secret }: { resource: View; secret: string }) {
+      requirePrefix(created, secret)
+      resource.version++
+      resource.view = created
       return {
         acts: project.acts,
-        id: thing.id,
-        location: `/v1/admin/projects/${project.id}/api-keys/${thing.id}`,
+        id: resource.id,
+        location: `/v1/admin/projects/${project.id}/api-keys/${resource.id}`,
       }
     },
   }
 }
 
 export function deleteApiKey(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'api-keys')
+  const chosen = chooseResource(world, chance, 'api-keys')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'api-keys.delete',
-    ...onThing('api-keys', chosen),
+    ...onResource('api-keys', chosen),
     body: {},
-    outcome: () => (project && thing ? deleteOutcome(project, 'api-keys', thing) : 'not_found'),
+    outcome: () => (project && resource ? deleteOutcome(project, 'api-keys', resource) : 'not_found'),
   }
 }

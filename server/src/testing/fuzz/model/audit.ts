@@ -1,20 +1,23 @@
-import { settable } from './settle.ts'
+import { settable } from './apply-response.ts'
 import { anId, anything, aText, aTime, differences, Unknown } from './unknown.ts'
 import type { AuditedAct, View } from './world.ts'
 
 const aHash = aText(/^[0-9a-f]{64}$/)
-const aPlace = new Unknown('a place in the chain', (value) => Number.isInteger(value) && Number(value) > 0)
+const aSequenceNumber = new Unknown(
+  'a sequence number',
+  (value) => Number.isInteger(value) && Number(value) > 0,
+)
 
-/** The rows that a list of the audit gave, newest first, against the acts in their order. */
+/** Compares audit rows, newest first, with the expected acts, oldest first. */
 export function auditFaults(
   rows: readonly View[],
   acts: readonly AuditedAct[],
   { projectId, actor }: { projectId: number | null; actor: { id: number; email: string } },
 ): string[] {
   if (rows.length !== acts.length) {
-    const told = rows.map((row) => `${row['operation']} ${row['resource_type']}:${row['resource_id']}`)
+    const actual = rows.map((row) => `${row['operation']} ${row['resource_type']}:${row['resource_id']}`)
     return [
-      `the audit has ${rows.length} rows for ${acts.length} acts: ${told.reverse().join(', ').slice(0, 2000)}`,
+      `expected ${acts.length} audit rows, got ${rows.length}: ${actual.reverse().join(', ').slice(0, 2000)}`,
     ]
   }
   return acts.toReversed().flatMap((act, n) => {
@@ -35,8 +38,9 @@ const expectedRow = (
 ): View => ({
   id: anId,
   chain: projectId ?? 0,
-  seq: aPlace,
+  seq: aSequenceNumber,
   at: aTime,
+  actor_kind: 'person',
   actor: { id: actor.id, email: actor.email, ip: '127.0.0.1', user_agent: anything },
   request_id: act.requestId,
   operation: act.operation,
@@ -46,38 +50,40 @@ const expectedRow = (
   reason: act.reason,
   before: anything,
   after: anything,
-  // A project's beginning and its transfer also make and move members.
+  // Creating and transferring a project also changes members.
   related: act.type === 'project' || act.type === 'domain' ? anything : [],
   limit_exception: anything,
+  bulk_id: null,
   subject: anything,
   prev_hash: aHash,
   hash: aHash,
 })
 
-/** Its members have no order of their own. */
+/** The order of the object's members is not significant. */
 function limitFaults({ limit }: AuditedAct, row: View, at: string): string[] {
-  const told = row['limit_exception'] as View | null
-  if (limit === null || told === null) return differences(limit, told, `${at}: limit_exception`)
-  const { limit: name, value, count } = told
+  const actual = row['limit_exception'] as View | null
+  if (limit === null || actual === null) return differences(limit, actual, `${at}: limit_exception`)
+  const { limit: name, value, count } = actual
   return differences({ ...limit }, { limit: name, value, count }, `${at}: limit_exception`)
 }
 
-/** What could be set is in the row as it was and as it became. */
+/** Every settable field is in the row with its value before and after. */
 function valueFaults(act: AuditedAct, row: View, at: string): string[] {
   const fields = settable[act.type] ?? []
   return (['before', 'after'] as const).flatMap((side) => {
-    const told = row[side] as View | null
+    const actual = row[side] as View | null
     const known = act[side]
-    if (known === null || told === null) {
-      return known === told ? [] : [`${at}: ${side} is ${JSON.stringify(told)}`]
+    if (known === null || actual === null) {
+      return known === actual ? [] : [`${at}: ${side} is ${JSON.stringify(actual)}`]
     }
-    return fields.flatMap((field) => differences(known[field], told[field], `${at}: ${side}.${field}`))
+    return fields.flatMap((field) => differences(known[field], actual[field], `${at}: ${side}.${field}`))
   })
 }
 
-/** Each row holds the hash of the one before, and the first has none before it. */
+/** Each row contains the hash of the previous row of its chain. */
 function chainFaults(rows: readonly View[], n: number): string[] {
   const [row, older] = [rows[n], rows[n + 1]]
-  if (row?.['seq'] !== rows.length - n) return [`audit[${n}] has the place ${row?.['seq']} of ${rows.length}`]
-  return older && row['prev_hash'] !== older['hash'] ? [`audit[${n}] does not follow the row before it`] : []
+  if (row?.['seq'] !== rows.length - n)
+    return [`audit[${n}] has sequence number ${row?.['seq']}, expected ${rows.length - n}`]
+  return older && row['prev_hash'] !== older['hash'] ? [`audit[${n}] has the wrong prev_hash`] : []
 }

@@ -1,46 +1,52 @@
 import type { Chance } from '../../harness/random.ts'
+import type { ExpectedRead } from './expected-read.ts'
 import type { Intent, Outcome } from './intent.ts'
-import type { Question } from './question.ts'
-import { chooseThing, onThing } from './targets.ts'
-import type { Project, Thing, View, World } from './world.ts'
+import { chooseResource, onResource } from './targets.ts'
+import type { Project, Resource, View, World } from './world.ts'
 
-/** What is asked of the queue of an endpoint. No worker runs: what is asked for stays asked for, and nothing is delivered. */
+/** Test and replay requests for endpoints. No worker runs, so requests stay pending and nothing is delivered. */
 
-export const orderedFields = ['is_test_requested', 'event_id', 'from', 'to', 'only_undelivered'] as const
+export const enqueuedFields = ['is_test_requested', 'event_id', 'from', 'to', 'only_undelivered'] as const
 
-const isOff = ({ view }: Thing): boolean => view['is_active'] !== true
+const isOff = ({ view }: Resource): boolean => view['is_active'] !== true
 
-const ordered = (project: Project, thing: Thing, before: View, after: View, answer: View): Outcome => ({
+const enqueued = (
+  project: Project,
+  resource: Resource,
+  before: View,
+  after: View,
+  response: View,
+): Outcome => ({
   change: { type: 'endpoint', before, after },
-  answer,
+  response,
   version: null,
-  commit: () => ({ acts: project.acts, id: thing.id }),
+  commit: () => ({ acts: project.acts, id: resource.id }),
 })
 
 export function testEndpoint(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'endpoints')
+  const chosen = chooseResource(world, chance, 'endpoints')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'endpoints.test',
-    ...onThing('endpoints', chosen),
-    // It moves no version, so that there is none to compare.
+    ...onResource('endpoints', chosen),
+    // The operation does not change the version, so If-Match does not apply.
     target: null,
     body: {},
     outcome() {
-      if (!project || !thing) return 'not_found'
-      if (isOff(thing)) return 'validation_failed'
-      const answer = { endpoint_id: thing.id, event_type: 'endpoint.test' }
-      return ordered(project, thing, { is_test_requested: false }, { is_test_requested: true }, answer)
+      if (!project || !resource) return 'not_found'
+      if (isOff(resource)) return 'validation_failed'
+      const response = { endpoint_id: resource.id, event_type: 'endpoint.test' }
+      return enqueued(project, resource, { is_test_requested: false }, { is_test_requested: true }, response)
     },
   }
 }
 
-/** Nothing that was ever told has this id. */
+/** The id of an event that does not exist. */
 const noEvent = '00000000-0000-7000-8000-000000000000'
 
-/** As asked for, and as understood; undefined is refused. */
-const requests: readonly (readonly [asked: View, understood: View | undefined])[] = [
+/** The request body and its normalized form. Undefined means that the service rejects it. */
+const requests: readonly (readonly [sent: View, normalized: View | undefined])[] = [
   [
     { from: '2020-02-29T00:00:00Z', to: '2020-02-29T06:00:00Z' },
     { from: '2020-02-29T00:00:00.000Z', to: '2020-02-29T06:00:00.000Z', only_undelivered: true },
@@ -64,44 +70,44 @@ const requests: readonly (readonly [asked: View, understood: View | undefined])[
   [{ from: '1970-01-01T00:00:00Z', to: '2020-01-01T00:00:00Z' }, undefined],
 ]
 
-const nothing = { event_id: null, from: null, to: null, only_undelivered: null }
+const unset = { event_id: null, from: null, to: null, only_undelivered: null }
 
 export function replayEndpoint(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'endpoints')
+  const chosen = chooseResource(world, chance, 'endpoints')
   if (!chosen) return undefined
-  const { project, thing } = chosen
-  const [body, understood] = chance.pick(chance.happens(0.6) ? requests.slice(0, 3) : requests)
+  const { project, resource } = chosen
+  const [body, normalized] = chance.pick(chance.happens(0.6) ? requests.slice(0, 3) : requests)
   return {
     operation: 'endpoints.replay',
-    ...onThing('endpoints', chosen),
+    ...onResource('endpoints', chosen),
     target: null,
     body,
     outcome() {
-      if (!project || !thing) return 'not_found'
-      if (understood === undefined || isOff(thing)) return 'validation_failed'
-      if ('event_id' in understood) return 'not_found'
-      if (project.replaying.includes(thing.id)) return 'request_in_progress'
-      const after = { ...nothing, ...understood }
-      const outcome = ordered(project, thing, nothing, after, { endpoint_id: thing.id, ...after })
+      if (!project || !resource) return 'not_found'
+      if (normalized === undefined || isOff(resource)) return 'validation_failed'
+      if ('event_id' in normalized) return 'not_found'
+      if (project.replaying.includes(resource.id)) return 'request_in_progress'
+      const after = { ...unset, ...normalized }
+      const outcome = enqueued(project, resource, unset, after, { endpoint_id: resource.id, ...after })
       return {
         ...outcome,
-        commit(answer: never) {
-          project.replaying.push(thing.id)
-          return outcome.commit(answer)
+        commit(response: never) {
+          project.replaying.push(resource.id)
+          return outcome.commit(response)
         },
       }
     },
   }
 }
 
-export function askForAttempts(world: World, chance: Chance): Question | undefined {
-  const chosen = chooseThing(world, chance, 'endpoints')
+export function nextAttemptsRead(world: World, chance: Chance): ExpectedRead | undefined {
+  const chosen = chooseResource(world, chance, 'endpoints')
   if (!chosen) return undefined
   const filters = Object.entries({ event_id: noEvent, outcome: chance.pick(['delivered', 'failed', 'gone']) })
   return {
     operation: 'endpoints.attempts',
     params: chosen.params,
     query: Object.fromEntries(filters.filter(() => chance.happens(0.3))),
-    expected: chosen.thing && { list: [] },
+    expected: chosen.resource && { list: [] },
   }
 }

@@ -2,11 +2,11 @@ import { domainToASCII } from 'node:url'
 import type { Chance } from '../../harness/random.ts'
 import { absentId, weighted } from '../draw.ts'
 import type { Intent, Outcome } from './intent.ts'
-import { chooseProject, chooseThing, deleteOutcome, inProject, onThing, remember } from './targets.ts'
+import { chooseProject, chooseResource, deleteOutcome, inProject, onResource, remember } from './targets.ts'
 import { anId, aText, aTime, timeFrom, Unknown } from './unknown.ts'
-import { findById, type Project, planInForce, type Thing, type View, type World } from './world.ts'
+import { findById, type Project, planInForce, type Resource, type View, type World } from './world.ts'
 
-/** A domain has another identity after every edit, and is to be verified anew: nothing of what is seen in DNS is here. */
+/** Domains. Every edit gives a domain a new identity that must be verified again. DNS results are not modelled. */
 
 const badNames = [
   'com',
@@ -28,7 +28,7 @@ const badNames = [
   'a\n.example.com',
 ]
 
-/** Names of this world alone, some of them the same in another spelling. */
+/** Names that are unique to this sequence, some in an alternative spelling. */
 const nameText = (world: World, chance: Chance): string => {
   const number = chance.below(12)
   return weighted<() => string>(chance, [
@@ -42,12 +42,12 @@ const nameText = (world: World, chance: Chance): string => {
 const keptName = (name: string): string | undefined =>
   badNames.includes(name) ? undefined : domainToASCII(name).toLowerCase()
 
-/** Seldom the operator's own, whose RSA keys take the service a tenth of a second each. */
+/** Rarely `service`, because generating an RSA key takes a tenth of a second. */
 const provider = (chance: Chance): string => (chance.happens(0.2) ? 'service' : 'ses')
 
-/** What DNS has to show, none of which it shows. */
+/** The required DNS records, all still pending. */
 const newRecords = new Unknown(
-  'records that wait to be seen',
+  'pending records',
   (value) => Array.isArray(value) && value.length > 0 && value.every(({ status }) => status === 'pending'),
 )
 
@@ -83,7 +83,7 @@ function created(
   const kept = keptName(name)
   if (kept === undefined) return 'validation_failed'
   if (refusesProvider(project, mta_provider)) return 'provider_not_allowed'
-  const { domains } = project.things
+  const { domains } = project.resources
   if (domains.some(({ view }) => view['name'] === kept)) return 'already_exists'
   const { max_domains: value } = planInForce(world, project).view as { max_domains: number }
   const count = domains.length + 1
@@ -104,18 +104,18 @@ function created(
   return {
     change: { type: 'domain', before: null, after: { name: kept, mta_provider } },
     limit: count > value ? { limit: 'max_domains', value, count } : null,
-    answer: view,
+    response: view,
     version: 1,
     commit: (made: View) => remember(project, 'domains', 'domain', made),
   }
 }
 
 export function editDomain(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'domains')
+  const chosen = chooseResource(world, chance, 'domains')
   if (!chosen) return undefined
-  const { project, thing } = chosen
-  const routes = project && thing ? addressRoutes(project, thing) : []
-  const name = chance.happens(0.15) && thing ? String(thing.view['name']) : nameText(world, chance)
+  const { project, resource } = chosen
+  const routes = project && resource ? addressRoutes(project, resource) : []
+  const name = chance.happens(0.15) && resource ? String(resource.view['name']) : nameText(world, chance)
   const body: View = {
     ...(chance.happens(0.6) ? { name } : {}),
     ...(chance.happens(0.5) ? { mta_provider: provider(chance) } : {}),
@@ -126,9 +126,9 @@ export function editDomain(world: World, chance: Chance): Intent | undefined {
   }
   return {
     operation: 'domains.edit',
-    ...onThing('domains', chosen),
+    ...onResource('domains', chosen),
     body,
-    outcome: () => (project && thing ? edited(project, thing, body) : 'not_found'),
+    outcome: () => (project && resource ? edited(project, resource, body) : 'not_found'),
   }
 }
 
@@ -137,8 +137,8 @@ interface Replacement {
   address: string
 }
 
-/** Mostly one for each; now and then one too few, one too many, or one under another name. */
-function replacements(chance: Chance, routes: readonly Thing[], name: string): Replacement[] {
+/** Usually one address per route; sometimes one too few, one too many, or one under another domain. */
+function replacements(chance: Chance, routes: readonly Resource[], name: string): Replacement[] {
   const whole = routes.map(({ id }, n) => ({ route_id: id, address: `r${n}@${name}` }))
   return weighted<() => Replacement[]>(chance, [
     [8, () => whole],
@@ -148,20 +148,20 @@ function replacements(chance: Chance, routes: readonly Thing[], name: string): R
   ])()
 }
 
-const addressRoutes = (project: Project, { id }: Thing): Thing[] =>
-  project.things.routing.filter(({ view }) => view['domain_id'] === id && view['match'] === 'address')
+const addressRoutes = (project: Project, { id }: Resource): Resource[] =>
+  project.resources.routing.filter(({ view }) => view['domain_id'] === id && view['match'] === 'address')
 
-function edited(project: Project, thing: Thing, body: View): Outcome | string {
-  const before = thing.view
+function edited(project: Project, resource: Resource, body: View): Outcome | string {
+  const before = resource.view
   if (body['name'] === undefined && body['mta_provider'] === undefined) return 'validation_failed'
   const name = body['name'] === undefined ? String(before['name']) : keptName(String(body['name']))
   if (name === undefined) return 'validation_failed'
   const mta_provider = String(body['mta_provider'] ?? before['mta_provider'])
   if (refusesProvider(project, mta_provider)) return 'provider_not_allowed'
-  if (project.things.domains.some((one) => one !== thing && one.view['name'] === name))
+  if (project.resources.domains.some((one) => one !== resource && one.view['name'] === name))
     return 'already_exists'
-  const moved = movedRoutes(project, thing, name, body)
-  if (!moved || wouldCircle(project, thing, name)) return 'address_routes_unresolved'
+  const moved = movedRoutes(project, resource, name, body)
+  if (!moved || wouldCircle(project, resource, name)) return 'address_routes_unresolved'
   const after = {
     ...before,
     name,
@@ -176,23 +176,28 @@ function edited(project: Project, thing: Thing, body: View): Outcome | string {
   }
   return {
     change: { type: 'domain', before, after: { ...before, name, mta_provider } },
-    answer: after,
-    version: thing.version + 1,
+    response: after,
+    version: resource.version + 1,
     commit(view: View) {
-      thing.version++
-      thing.view = view
+      resource.version++
+      resource.view = view
       moved()
-      return { acts: project.acts, id: thing.id }
+      return { acts: project.acts, id: resource.id }
     },
   }
 }
 
-/** What becomes of the address routes, or undefined where the body does not say it of each. */
-function movedRoutes(project: Project, thing: Thing, name: string, body: View): (() => void) | undefined {
+/** Moves the address routes. Undefined if the body does not resolve every route. */
+function movedRoutes(
+  project: Project,
+  resource: Resource,
+  name: string,
+  body: View,
+): (() => void) | undefined {
   const given = body['route_replacements'] as Replacement[] | undefined
   const preserves = body['preserve_local_parts'] === true
-  const routes = addressRoutes(project, thing)
-  const isRenamed = name !== thing.view['name']
+  const routes = addressRoutes(project, resource)
+  const isRenamed = name !== resource.view['name']
   if (preserves && given !== undefined) return undefined
   if (!isRenamed || routes.length === 0) return (given ?? []).length === 0 ? () => {} : undefined
   if (!preserves && given === undefined) return undefined
@@ -216,102 +221,104 @@ function movedRoutes(project: Project, thing: Thing, name: string, body: View): 
   }
 }
 
-/** A route of the domain forwards to what would then be its own name. */
-const wouldCircle = (project: Project, thing: Thing, name: string): boolean =>
-  name !== thing.view['name'] &&
-  project.things.routing.some(
+/** True if a route of the domain forwards to the domain's new name. */
+const wouldCircle = (project: Project, resource: Resource, name: string): boolean =>
+  name !== resource.view['name'] &&
+  project.resources.routing.some(
     ({ view }) =>
-      view['domain_id'] === thing.id &&
+      view['domain_id'] === resource.id &&
       String(view['forward_to'] ?? '')
         .toLowerCase()
         .endsWith(`@${name}`),
   )
 
 export function deleteDomain(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'domains')
+  const chosen = chooseResource(world, chance, 'domains')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'domains.delete',
-    ...onThing('domains', chosen),
+    ...onResource('domains', chosen),
     body: {},
     outcome() {
-      if (!project || !thing) return 'not_found'
-      const { routing, 'api-keys': keys } = project.things
-      const isUsed = [...routing, ...keys].some(({ view }) => view['domain_id'] === thing.id)
-      return isUsed ? 'in_use' : deleteOutcome(project, 'domains', thing)
+      if (!project || !resource) return 'not_found'
+      const { routing, 'api-keys': keys } = project.resources
+      const isUsed = [...routing, ...keys].some(({ view }) => view['domain_id'] === resource.id)
+      return isUsed ? 'in_use' : deleteOutcome(project, 'domains', resource)
     },
   }
 }
 
 export function rotateDomain(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'domains')
+  const chosen = chooseResource(world, chance, 'domains')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'domains.rotate',
-    ...onThing('domains', chosen),
+    ...onResource('domains', chosen),
     body: {},
     outcome() {
-      if (!project || !thing) return 'not_found'
-      return thing.view['mta_provider'] === 'ses' ? 'validation_failed' : rotated(project, thing)
+      if (!project || !resource) return 'not_found'
+      return resource.view['mta_provider'] === 'ses' ? 'validation_failed' : rotated(project, resource)
     },
   }
 }
 
-function rotated(project: Project, thing: Thing): Outcome {
-  const before = thing.view
-  // DNS shows no key yet, so that the new one takes the place of the one before.
+function rotated(project: Project, resource: Resource): Outcome {
+  const before = resource.view
+  // The old key is not published yet, so the new key replaces it.
   const identity = { ...(before['identity'] as View), selector: aSelector }
   const after = { ...before, identity, dns_records: newRecords, updated_at: timeFrom(before['updated_at']) }
   return {
     change: { type: 'domain', before, after: before },
-    answer: { resource: after },
-    version: thing.version + 1,
-    commit({ resource }: { resource: View }) {
-      thing.version++
-      thing.view = resource
+    response: { resource: after },
+    version: resource.version + 1,
+    commit({ resource: rotated }: { resource: View }) {
+      resource.version++
+      resource.view = rotated
       return {
         acts: project.acts,
-        id: thing.id,
-        location: `/v1/admin/projects/${project.id}/domains/${thing.id}`,
+        id: resource.id,
+        location: `/v1/admin/projects/${project.id}/domains/${resource.id}`,
       }
     },
   }
 }
 
-/** Nothing is to be seen yet, and nobody looks: what was asked for is in the audit alone. */
+/** No check runs, so the request changes only the audit log. */
 export function verifyDomain(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'domains')
+  const chosen = chooseResource(world, chance, 'domains')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'domains.verify',
-    ...onThing('domains', chosen),
-    // It moves no version, so that there is none to compare.
+    ...onResource('domains', chosen),
+    // The operation does not change the version, so If-Match does not apply.
     target: null,
     body: {},
     outcome() {
-      if (!project || !thing) return 'not_found'
+      if (!project || !resource) return 'not_found'
       return {
         change: { type: 'domain', before: {}, after: {} },
-        answer: thing.view,
-        version: thing.version,
-        commit: () => ({ acts: project.acts, id: thing.id }),
+        response: resource.view,
+        version: resource.version,
+        commit: () => ({ acts: project.acts, id: resource.id }),
       }
     },
   }
 }
 
-/** A domain of the project, or now and then one that is not. */
+/** Usually one of the project's domains, sometimes another project's or a nonexistent one. */
 export function domainFor(
   world: World,
   project: Project | undefined,
   chance: Chance,
-): { id: number; thing: Thing | undefined } {
-  const own = project?.things.domains ?? []
-  const others = world.projects.filter((other) => other !== project).flatMap(({ things }) => things.domains)
+): { id: number; resource: Resource | undefined } {
+  const own = project?.resources.domains ?? []
+  const others = world.projects
+    .filter((other) => other !== project)
+    .flatMap(({ resources }) => resources.domains)
   const stranger = chance.pick([absentId(chance), ...others.map(({ id }) => id)])
   const id = own.length > 0 && !chance.happens(0.05) ? chance.pick(own).id : stranger
-  return { id, thing: findById(own, id) }
+  return { id, resource: findById(own, id) }
 }

@@ -4,19 +4,19 @@ import { nameText } from '../texts.ts'
 import { type Intent, namedIn, type Outcome } from './intent.ts'
 import {
   chooseProject,
-  chooseThing,
+  chooseResource,
   deleteOutcome,
   editOutcome,
   inProject,
-  onThing,
+  onResource,
   remember,
 } from './targets.ts'
 import { anId, aText, aTime, timeFrom } from './unknown.ts'
-import type { Project, Thing, View, World } from './world.ts'
+import type { Project, Resource, View, World } from './world.ts'
 
 export const endpointFields = ['name', 'url', 'events', 'is_active'] as const
 
-/** In the order in which they are kept. */
+/** In stored order. */
 const eventTypes = [
   'message.accepted',
   'message.sent',
@@ -34,7 +34,7 @@ const eventTypes = [
   'project.unlocked',
 ]
 
-/** As given, and as kept by the URL Standard; undefined is refused. */
+/** The URL sent and the URL stored, normalized by the URL Standard. Undefined means that the service rejects it. */
 const addresses: readonly (readonly [given: string, kept: string | undefined])[] = [
   ['https://hooks.example.com/postern', 'https://hooks.example.com/postern'],
   ['https://hooks.example.com/v2?a=b&c=%20', 'https://hooks.example.com/v2?a=b&c=%20'],
@@ -147,11 +147,11 @@ function created(project: Project, body: View): Outcome | string {
   }
   return {
     change: { type: 'endpoint', before: null, after: config },
-    answer: { resource: view, secret: secretForm },
+    response: { resource: view, secret: secretForm },
     version: 1,
-    commit({ resource, secret }: { resource: View; secret: string }) {
-      requireHint(resource, secret)
-      return remember(project, 'endpoints', 'endpoint', resource)
+    commit({ resource: created, secret }: { resource: View; secret: string }) {
+      requireHint(created, secret)
+      return remember(project, 'endpoints', 'endpoint', created)
     },
   }
 }
@@ -164,68 +164,68 @@ function requireHint({ secret_hint }: View, secret: string): void {
 }
 
 export function editEndpoint(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'endpoints')
+  const chosen = chooseResource(world, chance, 'endpoints')
   if (!chosen) return undefined
-  const { project, thing } = chosen
-  const source = chance.happens(0.15) && thing ? thing.view : configuration(chance)
+  const { project, resource } = chosen
+  const source = chance.happens(0.15) && resource ? resource.view : configuration(chance)
   const body = Object.fromEntries(endpointFields.map((name) => [name, source[name]]))
   return {
     operation: 'endpoints.edit',
-    ...onThing('endpoints', chosen),
+    ...onResource('endpoints', chosen),
     body,
     outcome() {
-      if (!project || !thing) return 'not_found'
-      const config = source === thing.view ? body : kept(body)
-      return config ? editOutcome(thing, project.acts, config) : 'validation_failed'
+      if (!project || !resource) return 'not_found'
+      const config = source === resource.view ? body : kept(body)
+      return config ? editOutcome(resource, project.acts, config) : 'validation_failed'
     },
   }
 }
 
 export function rotateEndpoint(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'endpoints')
+  const chosen = chooseResource(world, chance, 'endpoints')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'endpoints.rotate',
-    ...onThing('endpoints', chosen),
+    ...onResource('endpoints', chosen),
     body: {},
-    outcome: () => (project && thing ? rotated(project, thing) : 'not_found'),
+    outcome: () => (project && resource ? rotated(project, resource) : 'not_found'),
   }
 }
 
-function rotated(project: Project, thing: Thing): Outcome {
-  const before = thing.view
+function rotated(project: Project, resource: Resource): Outcome {
+  const before = resource.view
   const updated_at = timeFrom(before['updated_at'])
   const after = { ...before, secret_hint: hint, secret_rotated_at: updated_at, updated_at }
   return {
     change: { type: 'endpoint', before, after: before },
-    answer: { resource: after, secret: secretForm },
-    version: thing.version + 1,
-    commit({ resource, secret }: { resource: View; secret: string }) {
-      requireHint(resource, secret)
-      thing.version++
-      thing.view = resource
+    response: { resource: after, secret: secretForm },
+    version: resource.version + 1,
+    commit({ resource: created, secret }: { resource: View; secret: string }) {
+      requireHint(created, secret)
+      resource.version++
+      resource.view = created
       return {
         acts: project.acts,
-        id: thing.id,
-        location: `/v1/admin/projects/${project.id}/endpoints/${thing.id}`,
+        id: resource.id,
+        location: `/v1/admin/projects/${project.id}/endpoints/${resource.id}`,
       }
     },
   }
 }
 
 export function deleteEndpoint(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'endpoints')
+  const chosen = chooseResource(world, chance, 'endpoints')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'endpoints.delete',
-    ...onThing('endpoints', chosen),
+    ...onResource('endpoints', chosen),
     body: {},
     outcome() {
-      if (!project || !thing) return 'not_found'
-      const isUsed = project.things.routing.some(({ view }) => view['endpoint_id'] === thing.id)
-      return isUsed ? 'in_use' : deleteOutcome(project, 'endpoints', thing)
+      if (!project || !resource) return 'not_found'
+      const isUsed = project.resources.routing.some(({ view }) => view['endpoint_id'] === resource.id)
+      return isUsed ? 'in_use' : deleteOutcome(project, 'endpoints', resource)
     },
   }
 }

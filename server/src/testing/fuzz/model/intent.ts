@@ -1,30 +1,33 @@
 import { nameOf, reasonOf } from './rules.ts'
-import type { AuditedAct, LimitException, Thing, View } from './world.ts'
+import type { AuditedAct, LimitException, Resource, View } from './world.ts'
 
-/** What a mutation is about to do, before it is known how it is asked for. */
+/** A mutation, independent of the options it is sent with. */
 export interface Intent {
   operation: string
   params: Record<string, number | string>
-  /** Without the reason. */
+  /** Without `reason`. */
   body: View
-  /** What is looked for and not found is 404. */
+  /** If false, a 404 is expected. */
   exists: () => boolean
-  /** What `If-Match` is compared with; null for a create. */
-  target: Thing | null
-  /** The rules: what would happen, or the code of the refusal. Changes nothing. */
+  /** The resource that `If-Match` is compared with; null for a create. */
+  target: Resource | null
+  /** Applies the rules without changing the model. Returns the outcome or the error code. */
   outcome: () => Outcome | string
 }
 
 export interface Outcome {
-  /** Null: nothing changes. */
+  /** Null if nothing changes. */
   change: { type: string; before: View | null; after: View | null } | null
-  /** Whether one of the changes is never made without a reason. */
+  /** True if one of the changes always requires a reason. */
   needsReason?: boolean
   limit?: LimitException | null
-  /** With `Unknown` where only the service can say; null for an empty body. */
-  answer: unknown
+  /** Contains `Unknown` for values that only the service can know; null for an empty body. */
+  response: unknown
   version: number | null
-  /** Makes it so in the model, with what the answer told; returns where the act is audited and of what. */
+  /**
+   * Applies the outcome and the response's values to the model. Returns the audit rows to expect and the id of the
+   * changed resource.
+   */
   commit: (body: never) => { acts: AuditedAct[]; id: number | string; location?: string }
 }
 
@@ -34,9 +37,9 @@ const last = (operation: string): string => operation.split('.').at(-1) ?? ''
 
 export const kindOf = (operation: string): Kind => {
   const verb = last(operation)
-  if (['verify', 'hold', 'release', 'cancel'].includes(verb)) return 'command'
-  if (['test', 'replay'].includes(verb)) return 'enqueue'
-  return verb === 'create' || verb === 'rotate' || verb === 'delete' ? verb : 'edit'
+  if (verb === 'create' || verb === 'edit' || verb === 'rotate' || verb === 'delete') return verb
+  if (verb === 'set-billing') return 'edit'
+  return verb === 'test' || verb === 'replay' ? 'enqueue' : 'command'
 }
 
 export const needsReasonAlways = (operation: string): boolean =>
@@ -46,8 +49,8 @@ export const needsReasonAlways = (operation: string): boolean =>
 export const revealsSecret = (operation: string): boolean =>
   /^(?:endpoints|api-keys)\.(?:create|rotate)$/.test(operation)
 
-/** How it is asked for. */
-export interface Manner {
+/** The options that a mutation is sent with. */
+export interface RequestOptions {
   /** As sent. */
   reason: string | undefined
   ifMatch: { text: string; holds: boolean } | undefined
@@ -55,7 +58,7 @@ export interface Manner {
   isDryRun: boolean
 }
 
-/** An answer that a repetition gets again. */
+/** A request whose response is replayed if the request is repeated. */
 export interface Remembered {
   intent: Intent
   reason: string | undefined
@@ -66,12 +69,12 @@ export interface Remembered {
   location: string | undefined
 }
 
-/** The first answers, by operation and key. */
+/** First responses by operation and idempotency key. */
 export type Memory = Map<string, Remembered>
 
 export const memoryKey = (operation: string, key: string): string => `${operation} ${key}`
 
-/** The same request is the same operation on the same thing with the same members, in whatever order. */
+/** Normalizes a request. Two requests are equal if they have the same target and the same members, in any order. */
 export const requestText = ({ params, body }: Intent, reason: string | undefined): string =>
   JSON.stringify(inOrder({ params, body: reason === undefined ? body : { ...body, reason } }))
 
@@ -105,50 +108,50 @@ export const statusOf: Record<string, number> = {
   idempotency_key_reused: 422,
 }
 
-export type Verdict =
+export type Prediction =
   | { kind: 'refused'; error: string; location?: string | undefined }
   | { kind: 'repeated'; remembered: Remembered }
   | { kind: 'preview'; outcome: Outcome; needsReason: boolean }
   | { kind: 'done'; outcome: Outcome; reason: string | null }
 
-const refused = (error: string): Verdict => ({ kind: 'refused', error })
+const refused = (error: string): Prediction => ({ kind: 'refused', error })
 
-/** In the order of answers: the form of the reason, 404, repetition, 412, the rules. */
-export function verdictOn(intent: Intent, manner: Manner, memory: Memory): Verdict {
+/** Errors in order of precedence: invalid reason, 404, idempotent replay, 412, the operation's rules. */
+export function predict(intent: Intent, options: RequestOptions, memory: Memory): Prediction {
   const { operation } = intent
-  const reason = manner.reason === undefined ? null : reasonOf(manner.reason)
+  const reason = options.reason === undefined ? null : reasonOf(options.reason)
   if (reason === undefined) return refused('validation_failed')
   const remembered =
-    manner.key === undefined || manner.isDryRun ? undefined : memory.get(memoryKey(operation, manner.key))
+    options.key === undefined || options.isDryRun ? undefined : memory.get(memoryKey(operation, options.key))
   if (!intent.exists()) {
-    // What a DELETE has deleted is gone, and the same DELETE again has the first answer.
+    // The resource no longer exists, but a repeated DELETE still returns the first response.
     const isDeletion =
-      kindOf(operation) === 'delete' && remembered?.request === requestText(intent, manner.reason)
+      kindOf(operation) === 'delete' && remembered?.request === requestText(intent, options.reason)
     return isDeletion && remembered ? { kind: 'repeated', remembered } : refused('not_found')
   }
-  if (remembered) return repetition(remembered, requestText(intent, manner.reason))
-  if (intent.target && manner.ifMatch && !manner.ifMatch.holds) return refused('stale_resource')
+  if (remembered) return repetition(remembered, requestText(intent, options.reason))
+  if (intent.target && options.ifMatch && !options.ifMatch.holds) return refused('stale_resource')
   const always = needsReasonAlways(operation)
-  if (reason === null && always && !manner.isDryRun) return refused('reason_required')
+  if (reason === null && always && !options.isDryRun) return refused('reason_required')
   const outcome = intent.outcome()
   if (typeof outcome === 'string') return refused(outcome)
   const { limit = null, needsReason = false } = outcome
-  if (manner.isDryRun)
+  if (options.isDryRun)
     return { kind: 'preview', outcome, needsReason: always || needsReason || limit !== null }
-  // What goes past a limit and is no create is an override, which needs a reason as all of them do.
+  // Any operation other than a create that exceeds a limit is an override, and every override requires a reason.
   if (reason === null && limit && kindOf(operation) === 'create') return refused('limit_exceeded')
   if (reason === null && (needsReason || limit)) return refused('reason_required')
   return { kind: 'done', outcome, reason }
 }
 
-function repetition(remembered: Remembered, request: string): Verdict {
+function repetition(remembered: Remembered, request: string): Prediction {
   if (remembered.request !== request) return refused('idempotency_key_reused')
   return revealsSecret(remembered.intent.operation)
     ? { kind: 'refused', error: 'secret_already_revealed', location: remembered.location }
     : { kind: 'repeated', remembered }
 }
 
-/** A name as it is kept, or a refusal; absent stays absent. */
+/** The normalized name, or undefined if it is invalid. An absent name stays absent. */
 export const namedIn = (body: View): { name?: string } | undefined => {
   const given = body['name']
   if (given === undefined) return {}

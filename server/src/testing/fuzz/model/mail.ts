@@ -1,14 +1,14 @@
 import type { Chance } from '../../harness/random.ts'
 import { absentId } from '../draw.ts'
+import type { ExpectedRead } from './expected-read.ts'
 import type { Intent, Outcome } from './intent.ts'
-import type { Question } from './question.ts'
 import { chooseProject, inProject } from './targets.ts'
 import { aText, aTime } from './unknown.ts'
 import { type Mail, type Message, type Project, planInForce, type View, type World } from './world.ts'
 
-/** The mail of a project. No worker runs: what is scheduled stays so, whatever is asked for. */
+/** A project's mail. No worker runs, so scheduled messages stay scheduled. */
 
-/** What each project begins with, put there before the first request that counts. */
+/** Every project's initial mail, inserted before the first counted request. */
 export const firstMail = (mark: string): Mail => ({
   heldAt: null,
   messages: (['scheduled', 'queued', 'delivered', 'queued', 'bounced'] as const).map((status, n) => ({
@@ -22,7 +22,7 @@ export const firstMail = (mark: string): Mail => ({
 
 const stopped = ['canceled', 'paused']
 
-/** Locked, held, or without a subscription in force: nothing is sent. */
+/** True if the project is locked or on hold, or has no current subscription. */
 const isClosed = ({ view, mail }: Project): boolean =>
   view['is_locked'] === true ||
   mail.heldAt !== null ||
@@ -34,7 +34,7 @@ const messageOnWire = (project: Project, { status, view }: Message): View => {
   return { ...view, status: shown, recipients: [{ ...recipient, status: shown }] }
 }
 
-/** As it must be at the first look; from then on it is held to what it said. */
+/** The expected first view of a message. Later reads are compared with the values that the service returned. */
 export const newMessage = ({ id }: Project, { status, address, tag }: Message): View => ({
   id: aText(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
   project_id: id,
@@ -84,7 +84,7 @@ function turned(project: Project, isHeld: boolean): Outcome {
   return {
     change:
       wasHeld === isHeld ? null : { type: 'queue', before: { is_held: wasHeld }, after: { is_held: isHeld } },
-    answer: queueOnWire(project, isHeld ? (mail.heldAt ?? aTime) : null),
+    response: queueOnWire(project, isHeld ? (mail.heldAt ?? aTime) : null),
     version: null,
     commit({ held_at }: View) {
       mail.heldAt = held_at as string | null
@@ -95,7 +95,7 @@ function turned(project: Project, isHeld: boolean): Outcome {
 
 const idOf = ({ view }: Message): string => String(view['id'])
 
-/** A message of a project; now and then one of another, or none. */
+/** Usually one of the project's messages, sometimes another project's or a nonexistent one. */
 function chooseMessage(world: World, chance: Chance) {
   const { id: project_id, project } = chooseProject(world, chance)
   const others = world.projects.filter((other) => other !== project)
@@ -122,7 +122,7 @@ export function cancelMessage(world: World, chance: Chance): Intent {
       if (status !== 'scheduled') return 'in_use'
       return {
         change: { type: 'message', before: { status }, after: { status, is_cancel_requested: true } },
-        answer: messageOnWire(project, message),
+        response: messageOnWire(project, message),
         version: null,
         commit: () => ({ acts: project.acts, id: idOf(message) }),
       }
@@ -130,27 +130,27 @@ export function cancelMessage(world: World, chance: Chance): Intent {
   }
 }
 
-export function askForMail(world: World, chance: Chance): Question {
+export function nextMailRead(world: World, chance: Chance): ExpectedRead {
   return chance.pick([showQueue, showMessage, listMessages, listSuppressions, showUsage])(world, chance)
 }
 
 const somewhere = (world: World, chance: Chance): { id: number; project: Project | undefined } =>
   chance.happens(0.1) ? { id: absentId(chance), project: undefined } : chooseProject(world, chance)
 
-export const queueOf = (project: Project): Question => ({
+export const queueOf = (project: Project): ExpectedRead => ({
   operation: 'queue.show',
   params: { project_id: project.id },
   expected: { view: queueOnWire(project, project.mail.heldAt), version: null },
 })
 
-function showQueue(world: World, chance: Chance): Question {
+function showQueue(world: World, chance: Chance): ExpectedRead {
   const { id, project } = somewhere(world, chance)
   return project
     ? queueOf(project)
     : { operation: 'queue.show', params: { project_id: id }, expected: undefined }
 }
 
-function showMessage(world: World, chance: Chance): Question {
+function showMessage(world: World, chance: Chance): ExpectedRead {
   const { project, message, params } = chooseMessage(world, chance)
   return {
     operation: 'messages.show',
@@ -163,14 +163,14 @@ export const messagesOf = (
   project: Project,
   query: Record<string, string> = {},
   passes: (message: Message) => boolean = () => true,
-): Question => ({
+): ExpectedRead => ({
   operation: 'messages.list',
   params: { project_id: project.id },
   query,
   expected: { list: project.mail.messages.filter(passes).map((message) => messageOnWire(project, message)) },
 })
 
-function listMessages(world: World, chance: Chance): Question {
+function listMessages(world: World, chance: Chance): ExpectedRead {
   const { id, project } = somewhere(world, chance)
   if (!project) return { operation: 'messages.list', params: { project_id: id }, expected: undefined }
   const known = project.mail.messages.map(({ address }) => address)
@@ -186,7 +186,7 @@ function listMessages(world: World, chance: Chance): Question {
   )
 }
 
-function listSuppressions(world: World, chance: Chance): Question {
+function listSuppressions(world: World, chance: Chance): ExpectedRead {
   const { id, project } = somewhere(world, chance)
   const list = project?.mail.suppressed.map((address) => ({
     address,
@@ -203,18 +203,18 @@ const untouched = {
   ...{ accepted: 0, sent: 0, delivered: 0, deferred: 0, bounced: 0, failed: 0, complained: 0, suppressed: 0 },
 }
 
-/** As service.ts sets the caps. */
+/** The value that service.ts sets for all caps. */
 const cap = 1_000_000
 
-function limitsOf({ things, mail }: Project, plan: View): object[] {
+function limitsOf({ resources, mail }: Project, plan: View): object[] {
   const limit = (name: string, used: number, allowed: unknown = cap) => ({ name, used, allowed })
-  const invited = things.members.filter(({ view }) => view['user_id'] === null)
+  const invited = resources.members.filter(({ view }) => view['user_id'] === null)
   return [
-    limit('max_domains', things.domains.length, plan['max_domains']),
-    limit('max_users', things.members.length, plan['max_users']),
-    limit('max_endpoints', things.endpoints.length),
-    limit('max_routes', things.routing.length),
-    limit('max_api_keys', things['api-keys'].length),
+    limit('max_domains', resources.domains.length, plan['max_domains']),
+    limit('max_users', resources.members.length, plan['max_users']),
+    limit('max_endpoints', resources.endpoints.length),
+    limit('max_routes', resources.routing.length),
+    limit('max_api_keys', resources['api-keys'].length),
     limit('max_pending_invitations', invited.length),
     limit('max_suppressions', mail.suppressed.length),
     limit('max_bytes_per_day', 0),
@@ -223,8 +223,8 @@ function limitsOf({ things, mail }: Project, plan: View): object[] {
   ]
 }
 
-/** Nothing is accepted here, and what is there was put there past all counting. */
-function showUsage(world: World, chance: Chance): Question {
+/** All counters are zero: the messages were inserted directly and never accepted. */
+function showUsage(world: World, chance: Chance): ExpectedRead {
   const { id, project } = somewhere(world, chance)
   const plan = project && planInForce(world, project).view
   const period = (limit: unknown) => ({ starts_on: aDay, accepted: 0, limit })

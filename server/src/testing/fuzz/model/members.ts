@@ -4,21 +4,28 @@ import type { Intent, Outcome } from './intent.ts'
 import { addressOf } from './rules.ts'
 import {
   chooseProject,
-  chooseThing,
+  chooseResource,
   deleteOutcome,
   editOutcome,
   inProject,
-  onThing,
+  onResource,
   remember,
 } from './targets.ts'
 import { anId, aTime, timeFrom } from './unknown.ts'
-import { type GlobalThing, type Project, planInForce, type Thing, type View, type World } from './world.ts'
+import {
+  type GlobalResource,
+  type Project,
+  planInForce,
+  type Resource,
+  type View,
+  type World,
+} from './world.ts'
 
 /**
- * What an act did to a member beside its own target is not in the answer: ids and times stay unknown until the member
- * is looked at, and are learnt then.
+ * An operation can change members other than its target. The response does not contain them: their ids and times
+ * stay unknown until the next read.
  */
-export const memberOnWire = (project: Pick<Project, 'id'>, user: GlobalThing | undefined): Thing => ({
+export const memberOnWire = (project: Pick<Project, 'id'>, user: GlobalResource | undefined): Resource => ({
   type: 'member',
   id: 0,
   version: 1,
@@ -36,16 +43,16 @@ export const memberOnWire = (project: Pick<Project, 'id'>, user: GlobalThing | u
   },
 })
 
-export function ownerAfter(project: Project, user: GlobalThing): Thing[] {
-  const moved = (member: Thing, changes: View): Thing => ({
+export function ownerAfter(project: Project, user: GlobalResource): Resource[] {
+  const moved = (member: Resource, changes: View): Resource => ({
     ...member,
     version: member.version + 1,
     view: { ...member.view, ...changes, updated_at: timeFrom(member.view['updated_at']) },
   })
-  const isNew = (member: Thing) =>
+  const isNew = (member: Resource) =>
     member.view['user_id'] === user.id ||
     (member.view['user_id'] === null && member.view['email'] === user.view['email'])
-  const members = project.things.members.map((member) => {
+  const members = project.resources.members.map((member) => {
     if (member.view['role'] === 'owner') return moved(member, { role: 'admin' })
     if (!isNew(member)) return member
     return moved(member, {
@@ -86,7 +93,7 @@ const badAddresses = [
 ]
 
 function address(world: World, project: Project | undefined, chance: Chance): string {
-  const known = project?.things.members.map((member) => String(member.view['email'])) ?? []
+  const known = project?.resources.members.map((member) => String(member.view['email'])) ?? []
   return weighted<() => string>(chance, [
     [10, () => `guest${chance.below(100_000)}.${world.mark}@${chance.pick(hosts)}`],
     [5, () => String(chance.pick(world.users).view['email'])],
@@ -116,7 +123,7 @@ export function createMember(world: World, chance: Chance): Intent {
 function invited(world: World, project: Project, body: { email: string; role: string }): Outcome | string {
   const email = addressOf(body.email)
   if (email === undefined) return 'validation_failed'
-  const { members } = project.things
+  const { members } = project.resources
   if (members.some(({ view }) => view['email'] === email)) return 'already_exists'
   const user = world.users.find(({ view }) => view['email'] === email)
   const count = members.length + 1
@@ -131,42 +138,42 @@ function invited(world: World, project: Project, body: { email: string; role: st
   return {
     change: { type: 'member', before: null, after: view },
     limit: count > value ? { limit: 'max_users', value, count } : null,
-    answer: view,
+    response: view,
     version: 1,
     commit: (made: View) => remember(project, 'members', 'member', made),
   }
 }
 
 export function editMember(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'members')
+  const chosen = chooseResource(world, chance, 'members')
   if (!chosen) return undefined
   const role = chance.pick(['admin', 'developer', 'viewer', 'admin', 'developer', 'viewer', 'owner'])
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
-    ...onThing('members', chosen),
+    ...onResource('members', chosen),
     operation: 'members.edit',
     body: { role },
     outcome() {
-      if (!project || !thing) return 'not_found'
-      const before = thing.view
+      if (!project || !resource) return 'not_found'
+      const before = resource.view
       if (before['role'] !== role && before['role'] === 'owner') return 'last_owner'
       if (before['role'] !== role && role === 'owner') return 'validation_failed'
-      return editOutcome(thing, project.acts, { role })
+      return editOutcome(resource, project.acts, { role })
     },
   }
 }
 
 export function deleteMember(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'members')
+  const chosen = chooseResource(world, chance, 'members')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
-    ...onThing('members', chosen),
+    ...onResource('members', chosen),
     operation: 'members.delete',
     body: {},
     outcome() {
-      if (!project || !thing) return 'not_found'
-      return thing.view['role'] === 'owner' ? 'last_owner' : deleteOutcome(project, 'members', thing)
+      if (!project || !resource) return 'not_found'
+      return resource.view['role'] === 'owner' ? 'last_owner' : deleteOutcome(project, 'members', resource)
     },
   }
 }

@@ -5,9 +5,9 @@ import { type Intent, namedIn } from './intent.ts'
 import { isPrice } from './rules.ts'
 import { editOutcome } from './targets.ts'
 import { anId, aTime } from './unknown.ts'
-import { findById, type GlobalThing, type View, type World } from './world.ts'
+import { findById, type GlobalResource, type View, type World } from './world.ts'
 
-/** In the order of the wire, without what the service adds. */
+/** In wire order, without the fields that the service adds. */
 export const planFields = [
   'name',
   'description',
@@ -60,7 +60,7 @@ export function planConfiguration(chance: Chance): Record<(typeof planFields)[nu
   }
 }
 
-/** The fields as they are kept, or undefined where a rule refuses them. */
+/** The stored fields, or undefined if a rule rejects them. */
 function kept(body: PlanBody): PlanBody | undefined {
   const named = namedIn(body as View)
   if (!named || (body.price !== undefined && !isPrice(Number(body.price)))) return undefined
@@ -79,10 +79,10 @@ export function createPlan(world: World, chance: Chance, body = planConfiguratio
       if (!plan) return 'validation_failed'
       return {
         change: { type: 'plan', before: null, after: plan as View },
-        answer: onWire(plan, { id: anId, created_at: aTime, updated_at: aTime }),
+        response: onWire(plan, { id: anId, created_at: aTime, updated_at: aTime }),
         version: 1,
         commit(view: View) {
-          const made: GlobalThing = { type: 'plan', id: Number(view['id']), version: 1, view, acts: [] }
+          const made: GlobalResource = { type: 'plan', id: Number(view['id']), version: 1, view, acts: [] }
           world.plans.push(made)
           return { acts: made.acts, id: made.id, location: `/v1/admin/plans/${made.id}` }
         },
@@ -116,7 +116,7 @@ export function editPlan(world: World, chance: Chance): Intent {
   const id = chance.happens(0.04) ? absentId(chance) : chance.pick(world.plans).id
   const target = findById(world.plans, id) ?? null
   const wanted = planConfiguration(chance)
-  // A field as it is changes nothing.
+  // Setting a field to its current value is not a change.
   const known = chance.happens(0.15) && target ? target.view : wanted
   const count = chance.happens(0.05) ? 0 : 1 + chance.below(3)
   const names = Array.from({ length: count }, () => chance.pick(planFields))

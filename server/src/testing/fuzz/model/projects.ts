@@ -8,7 +8,7 @@ import { anId, aTime, timeFrom } from './unknown.ts'
 import {
   emptyProject,
   findById,
-  type GlobalThing,
+  type GlobalResource,
   type LimitException,
   type Project,
   planInForce,
@@ -49,11 +49,11 @@ const userId = (world: World, chance: Chance): number =>
 const planId = (world: World, chance: Chance): number =>
   chance.happens(0.06) ? absentId(chance) : chance.pick(world.plans).id
 
-/** Somebody to whom a project can be given. */
+/** True if the user cannot become the owner of a project. */
 const refusesUser = (world: World, id: unknown): boolean =>
   findById(world.users, id)?.view['is_active'] !== true
 
-/** The code by which a plan cannot be newly assigned. */
+/** The error code if the plan cannot be assigned to a project that does not already have it. */
 function planFault(world: World, id: unknown): string | undefined {
   const plan = findById(world.plans, id)
   if (!plan) return 'validation_failed'
@@ -106,12 +106,12 @@ function created(world: World, { name, user_id, plan_id }: View): Outcome {
   return {
     change: { type: 'project', before: null, after: configOf(view) },
     limit: value < 1 ? { limit: 'max_users', value, count: 1 } : null,
-    answer: projectOnWire(world, { view }),
+    response: projectOnWire(world, { view }),
     version: 1,
     commit({ plan, ...rest }: View) {
       const id = Number(rest['id'])
       const project: Project = { type: 'project', id, version: 1, view: rest, ...emptyProject() }
-      project.things.members.push(memberOnWire(project, findById(world.users, user_id)))
+      project.resources.members.push(memberOnWire(project, findById(world.users, user_id)))
       world.projects.push(project)
       return { acts: project.acts, id, location: `/v1/admin/projects/${id}` }
     },
@@ -187,7 +187,7 @@ function edited(world: World, project: Project | undefined, body: View): Outcome
       : null,
     needsReason: Object.keys(changes).some((name) => reasoned.includes(name)),
     limit: transfer?.limit ?? null,
-    answer: projectOnWire(world, { view }),
+    response: projectOnWire(world, { view }),
     version: project.version + (isChanged ? 1 : 0),
     commit({ plan, ...rest }: View) {
       if (isChanged) project.version++
@@ -207,18 +207,18 @@ function changeFault(world: World, changes: View): string | undefined {
   return 'user_id' in changes && refusesUser(world, changes['user_id']) ? 'validation_failed' : undefined
 }
 
-/** The new owner is a member already, was invited, or is one more; the old one stays as an admin. */
+/** The new owner is an existing member, an invited one or a new one. The previous owner becomes an admin. */
 function transferOf(world: World, project: Project, userId: unknown, view: View) {
-  const user = findById(world.users, userId) as GlobalThing
+  const user = findById(world.users, userId) as GlobalResource
   const members = ownerAfter(project, user)
   const { max_users: value } = planInForce(world, { view }).view as { max_users: number }
-  const isMore = members.length > project.things.members.length
+  const isMore = members.length > project.resources.members.length
   const limit: LimitException | null =
     isMore && members.length > value ? { limit: 'max_users', value, count: members.length } : null
   return {
     limit,
     commit: () => {
-      project.things.members = ownerAfter(project, user)
+      project.resources.members = ownerAfter(project, user)
     },
   }
 }

@@ -1,10 +1,10 @@
 import type { Chance } from '../../harness/random.ts'
 import type { ServedDocument } from '../document.ts'
 import { absentId } from '../draw.ts'
-import { askForAttempts } from './deliveries.ts'
-import { askForMail } from './mail.ts'
-import type { Question } from './question.ts'
-import { chooseThing } from './targets.ts'
+import { nextAttemptsRead } from './deliveries.ts'
+import type { ExpectedRead } from './expected-read.ts'
+import { nextMailRead } from './mail.ts'
+import { chooseResource } from './targets.ts'
 import {
   findById,
   type Noun,
@@ -16,35 +16,35 @@ import {
   type World,
 } from './world.ts'
 
-export type { Question }
+export type { ExpectedRead }
 
 const shown = (of: { view: View; version: number } | undefined) =>
   of && { view: of.view, version: of.version }
 
-export function ask(document: ServedDocument, world: World, chance: Chance): Question | undefined {
-  const asked = chance.pick<() => Question | undefined>([
+export function nextRead(document: ServedDocument, world: World, chance: Chance): ExpectedRead | undefined {
+  const asked = chance.pick<() => ExpectedRead | undefined>([
     () => showGlobal('plans', world, chance),
     () => showGlobal('users', world, chance),
     () => showProject(world, chance),
     () => showProject(world, chance),
-    () => showThing(world, chance, chance.pick(nouns)),
-    () => showThing(world, chance, chance.pick(nouns)),
-    () => listThings(world, chance, chance.pick(nouns)),
+    () => showResource(world, chance, chance.pick(nouns)),
+    () => showResource(world, chance, chance.pick(nouns)),
+    () => listResources(world, chance, chance.pick(nouns)),
     () => findProjects(document, world, chance),
     () => findUsers(document, world, chance),
-    () => askForMail(world, chance),
-    () => askForMail(world, chance),
-    () => askForAttempts(world, chance),
+    () => nextMailRead(world, chance),
+    () => nextMailRead(world, chance),
+    () => nextAttemptsRead(world, chance),
   ])()
   return asked && document.has(asked.operation) ? asked : undefined
 }
 
-function showGlobal(noun: 'plans' | 'users', world: World, chance: Chance): Question {
+function showGlobal(noun: 'plans' | 'users', world: World, chance: Chance): ExpectedRead {
   const id = chance.happens(0.1) ? absentId(chance) : chance.pick(world[noun]).id
   return { operation: `${noun}.show`, params: { id }, expected: shown(findById(world[noun], id)) }
 }
 
-function showProject(world: World, chance: Chance): Question {
+function showProject(world: World, chance: Chance): ExpectedRead {
   const id = chance.happens(0.1) ? absentId(chance) : chance.pick(world.projects).id
   const project = findById(world.projects, id)
   return {
@@ -54,24 +54,24 @@ function showProject(world: World, chance: Chance): Question {
   }
 }
 
-function showThing(world: World, chance: Chance, noun: Noun): Question | undefined {
-  const chosen = chooseThing(world, chance, noun)
-  return chosen && { operation: `${noun}.show`, params: chosen.params, expected: shown(chosen.thing) }
+function showResource(world: World, chance: Chance, noun: Noun): ExpectedRead | undefined {
+  const chosen = chooseResource(world, chance, noun)
+  return chosen && { operation: `${noun}.show`, params: chosen.params, expected: shown(chosen.resource) }
 }
 
-export const listOf = (project: Project, noun: Noun): Question => ({
+export const listOf = (project: Project, noun: Noun): ExpectedRead => ({
   operation: `${noun}.list`,
   params: { project_id: project.id },
-  expected: { list: project.things[noun].map(({ view }) => view).reverse() },
+  expected: { list: project.resources[noun].map(({ view }) => view).reverse() },
 })
 
-function listThings(world: World, chance: Chance, noun: Noun): Question {
+function listResources(world: World, chance: Chance, noun: Noun): ExpectedRead {
   if (!chance.happens(0.1)) return listOf(chance.pick(world.projects), noun)
   return { operation: `${noun}.list`, params: { project_id: absentId(chance) }, expected: undefined }
 }
 
-/** Narrowed to a plan of this world, so that no other world's projects are among them. */
-function findProjects(document: ServedDocument, world: World, chance: Chance): Question {
+/** Filters by a plan of this sequence, which excludes the projects of other sequences. */
+function findProjects(document: ServedDocument, world: World, chance: Chance): ExpectedRead {
   const plan = chance.pick(world.plans)
   const known = document.operation('projects.list').parameters.map(({ name }) => name)
   const filters = Object.entries(projectFilters(world, chance)).filter(
@@ -104,7 +104,7 @@ interface Filter {
 function projectFilters(world: World, chance: Chance): Record<string, Filter> {
   const name = String(chance.pick(world.projects).view['name'])
   const start = chance.below(name.length)
-  // Cut between characters, and in the case in which it is written: how other letters fold is not ours to say.
+  // Cut between characters and in the original case: the model defines case folding only for ASCII.
   const q = chance.happens(0.2)
     ? 'no such name'
     : [...name.slice(start)].slice(0, 1 + chance.below(5)).join('')
@@ -123,19 +123,19 @@ function projectFilters(world: World, chance: Chance): Record<string, Filter> {
   }
 }
 
-/** Only of letters from A to Z is it certain how the database folds them. */
+/** Folds only A to Z: for other letters the database's rules are not modelled. */
 const fold = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 function isOverLimit(world: World, project: Project): boolean {
   const { max_domains, max_users } = planInForce(world, project).view as Record<string, number>
-  const { domains, members } = project.things
+  const { domains, members } = project.resources
   return domains.length > (max_domains ?? 0) || members.length > (max_users ?? 0)
 }
 
 type Order = (one: Project, other: Project) => number
 const scored = (one: Project, other: Project): number =>
   Number(one.view['reputation_score']) - Number(other.view['reputation_score'])
-/** In capital or small letters, by code point. */
+/** Case-insensitive for ASCII, by code point. */
 const named = (one: Project, other: Project): number =>
   Buffer.compare(Buffer.from(fold(String(one.view['name']))), Buffer.from(fold(String(other.view['name']))))
 const orders: Record<string, Order> = {
@@ -147,7 +147,7 @@ const orders: Record<string, Order> = {
   '-reputation_score': (one, other) => scored(other, one) || other.id - one.id,
 }
 
-function findUsers(document: ServedDocument, world: World, chance: Chance): Question {
+function findUsers(document: ServedDocument, world: World, chance: Chance): ExpectedRead {
   const user = chance.pick(world.users)
   const known = document.operation('users.list').parameters.map(({ name }) => name)
   const filters = Object.entries({

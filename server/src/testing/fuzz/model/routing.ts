@@ -4,15 +4,15 @@ import { domainFor } from './domains.ts'
 import type { Intent, Outcome } from './intent.ts'
 import {
   chooseProject,
-  chooseThing,
+  chooseResource,
   deleteOutcome,
   editOutcome,
   inProject,
-  onThing,
+  onResource,
   remember,
 } from './targets.ts'
 import { anId, aTime } from './unknown.ts'
-import { findById, type Project, type Thing, type View, type World } from './world.ts'
+import { findById, type Project, type Resource, type View, type World } from './world.ts'
 
 export const routeFields = [
   'domain_id',
@@ -39,10 +39,10 @@ const badOutside = [
 ]
 
 function configuration(world: World, project: Project | undefined, chance: Chance): View {
-  const { id: domain_id, thing: domain } = domainFor(world, project, chance)
+  const { id: domain_id, resource: domain } = domainFor(world, project, chance)
   const name = String(domain?.view['name'] ?? 'absent.example.com')
   const match = chance.happens(0.7) ? 'address' : 'catch_all'
-  const endpoints = project?.things.endpoints ?? []
+  const endpoints = project?.resources.endpoints ?? []
   const action = chance.pick([endpoints.length > 0 ? 'endpoint' : 'drop', 'forward', 'reject', 'drop'])
   const address = weighted<() => string | null>(chance, [
     [12, () => `${chance.pick(locals)}@${name}`],
@@ -70,7 +70,7 @@ function configuration(world: World, project: Project | undefined, chance: Chanc
   }
 }
 
-/** RFC 5321 §4.1.2: a dot-string of at most 64 characters at a name, 254 in all. */
+/** RFC 5321 §4.1.2: the local part is a dot-string of at most 64 characters, and the address has at most 254. */
 function mailbox(text: string): { local: string; name: string } | undefined {
   const at = text.lastIndexOf('@')
   const [local, name] = [text.slice(0, at), text.slice(at + 1)]
@@ -81,9 +81,9 @@ function mailbox(text: string): { local: string; name: string } | undefined {
   return { local, name: name.toLowerCase() }
 }
 
-/** The route as it is kept, or the code of the refusal. */
-function kept(project: Project, body: View, self: Thing | undefined): View | string {
-  const domain = findById(project.things.domains, body['domain_id'])
+/** The stored route or the error code. */
+function kept(project: Project, body: View, self: Resource | undefined): View | string {
+  const domain = findById(project.resources.domains, body['domain_id'])
   if (!domain) return 'validation_failed'
   const { match, action, address, endpoint_id, forward_to } = body
   if ((match === 'address') !== (address !== null)) return 'validation_failed'
@@ -93,19 +93,19 @@ function kept(project: Project, body: View, self: Thing | undefined): View | str
   if (own === undefined || (own && own.name !== domain.view['name'])) return 'validation_failed'
   const target = forward_to === null ? null : mailbox(String(forward_to))
   if (target === undefined || target?.name === domain.view['name']) return 'validation_failed'
-  if (endpoint_id !== null && !findById(project.things.endpoints, endpoint_id)) return 'validation_failed'
+  if (endpoint_id !== null && !findById(project.resources.endpoints, endpoint_id)) return 'validation_failed'
   const ownAddress = own && `${own.local.toLowerCase()}@${own.name}`
-  const isTaken = project.things.routing.some(
+  const isTaken = project.resources.routing.some(
     ({ id, view }) => id !== self?.id && view['domain_id'] === domain.id && view['address'] === ownAddress,
   )
   if (isTaken) return 'already_exists'
-  // RFC 5321 §2.4: what stands before the @ is for the other side to read, in the case in which it was written.
+  // RFC 5321 §2.4: the local part is case-sensitive, and only the receiving host may interpret it.
   return { ...body, address: ownAddress, forward_to: target && `${target.local}@${target.name}` }
 }
 
 export function createRoute(world: World, chance: Chance): Intent | undefined {
   const parent = chooseProject(world, chance)
-  if (parent.project?.things.domains.length === 0 && !chance.happens(0.05)) return undefined
+  if (parent.project?.resources.domains.length === 0 && !chance.happens(0.05)) return undefined
   const { is_active, ...rest } = configuration(world, parent.project, chance)
   const body = chance.happens(0.3) ? rest : { ...rest, is_active }
   return {
@@ -124,8 +124,8 @@ function created(project: Project, body: View): Outcome | string {
   const { is_active, ...rest } = fields
   return {
     change: { type: 'route', before: null, after: fields },
-    // Nobody confirms here.
-    answer: {
+    // Forwarding addresses are never confirmed in these tests.
+    response: {
       ...{ id: anId, project_id: project.id, ...rest },
       ...{ forward_confirmed_at: null, is_active, created_at: aTime, updated_at: aTime },
     },
@@ -135,55 +135,55 @@ function created(project: Project, body: View): Outcome | string {
 }
 
 export function editRoute(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'routing')
+  const chosen = chooseResource(world, chance, 'routing')
   if (!chosen) return undefined
-  const { project, thing } = chosen
-  const source = chance.happens(0.2) && thing ? thing.view : configuration(world, project, chance)
+  const { project, resource } = chosen
+  const source = chance.happens(0.2) && resource ? resource.view : configuration(world, project, chance)
   const body = Object.fromEntries(routeFields.map((name) => [name, source[name]]))
   return {
     operation: 'routing.edit',
-    ...onThing('routing', chosen),
+    ...onResource('routing', chosen),
     body,
     outcome() {
-      if (!project || !thing) return 'not_found'
-      const config = kept(project, body, thing)
-      return typeof config === 'string' ? config : editOutcome(thing, project.acts, config)
+      if (!project || !resource) return 'not_found'
+      const config = kept(project, body, resource)
+      return typeof config === 'string' ? config : editOutcome(resource, project.acts, config)
     },
   }
 }
 
 export function deleteRoute(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'routing')
+  const chosen = chooseResource(world, chance, 'routing')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'routing.delete',
-    ...onThing('routing', chosen),
+    ...onResource('routing', chosen),
     body: {},
-    outcome: () => (project && thing ? deleteOutcome(project, 'routing', thing) : 'not_found'),
+    outcome: () => (project && resource ? deleteOutcome(project, 'routing', resource) : 'not_found'),
   }
 }
 
-/** A mail is sent, or none: the route stays as it is, and what was asked for is in the audit alone. */
+/** The confirmation message is not modelled: the audit log changes, the route does not. */
 export function requestConfirmation(world: World, chance: Chance): Intent | undefined {
-  const chosen = chooseThing(world, chance, 'routing')
+  const chosen = chooseResource(world, chance, 'routing')
   if (!chosen) return undefined
-  const { project, thing } = chosen
+  const { project, resource } = chosen
   return {
     operation: 'routing.request-confirmation',
-    ...onThing('routing', chosen),
-    // It moves no version, so that there is none to compare.
+    ...onResource('routing', chosen),
+    // The operation does not change the version, so If-Match does not apply.
     target: null,
     body: {},
     outcome() {
-      if (!project || !thing) return 'not_found'
-      const { domain_id, address, forward_to } = thing.view
+      if (!project || !resource) return 'not_found'
+      const { domain_id, address, forward_to } = resource.view
       const about = { domain_id, address, forward_to }
       return {
         change: { type: 'route', before: about, after: about },
-        answer: thing.view,
-        version: thing.version,
-        commit: () => ({ acts: project.acts, id: thing.id }),
+        response: resource.view,
+        version: resource.version,
+        commit: () => ({ acts: project.acts, id: resource.id }),
       }
     },
   }

@@ -1,6 +1,6 @@
-/** What a text must be like, said a second time. */
+/** An independent implementation of the text rules. */
 
-/** One line: trimmed, with something to see, no control characters and nothing that turns the direction of text. */
+/** One line: trimmed, visible, without control or bidirectional formatting characters. */
 function line(text: string, most: number): string | undefined {
   const trimmed = text.trim()
   const characters = [...trimmed]
@@ -23,10 +23,10 @@ const isForbidden = (code: number): boolean =>
 export const nameOf = (text: string): string | undefined => line(text, 100)
 export const reasonOf = (text: string): string | undefined => line(text, 500)
 
-/** An amount of money: no more than two digits behind the point. */
+/** An amount of money with at most two decimal places. */
 export const isPrice = (price: number): boolean => /^\d+(?:\.\d{1,2})?$/.test(String(price))
 
-/** Under which a person can sign in: plain ASCII at a host name with a dot. */
+/** A valid sign-in address: ASCII, at a host name with a dot. */
 export function addressOf(text: string): string | undefined {
   const address = text.toLowerCase()
   const [local = '', host = '', ...more] = address.split('@')

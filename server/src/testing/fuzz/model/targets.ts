@@ -7,16 +7,16 @@ import {
   findById,
   type Noun,
   type Project,
-  type Thing,
+  type Resource,
   type View,
   type World,
 } from './world.ts'
 
-/** What an act is aimed at, and what it does where it touches nothing else. */
+/** Chooses the target of an operation, and defines the outcome of operations without side effects. */
 
-/** A project of this world, or now and then one that is not there. */
+/** Usually one of this sequence's projects, sometimes a nonexistent one. */
 export function chooseProject(world: World, chance: Chance): { id: number; project: Project | undefined } {
-  // One of them is used the most, so that it comes to hold something.
+  // Half of all requests use the first project, so that it accumulates resources.
   const likely = chance.happens(0.5) ? world.projects.slice(0, 1) : world.projects
   const id = chance.happens(0.02) ? absentId(chance) : chance.pick(likely).id
   return { id, project: findById(world.projects, id) }
@@ -24,32 +24,33 @@ export function chooseProject(world: World, chance: Chance): { id: number; proje
 
 export interface Chosen {
   project: Project | undefined
-  thing: Thing | undefined
+  resource: Resource | undefined
   params: { project_id: number; id: number }
 }
 
-/** A thing of a project; now and then one that is gone, of another project, or never was. */
-export function chooseThing(world: World, chance: Chance, noun: Noun): Chosen | undefined {
+/** Usually one of the project's resources; sometimes a deleted, a nonexistent or another project's resource. */
+export function chooseResource(world: World, chance: Chance, noun: Noun): Chosen | undefined {
   const { id: project_id, project } = chooseProject(world, chance)
-  const things = (project ?? chance.pick(world.projects)).things[noun]
-  if (things.length === 0 && !chance.happens(0.03)) return undefined
+  const resources = (project ?? chance.pick(world.projects)).resources[noun]
+  if (resources.length === 0 && !chance.happens(0.03)) return undefined
   const strangers = [
     absentId(chance),
-    ...(project?.gone[noun] ?? []).slice(-3),
+    ...(project?.deletedIds[noun] ?? []).slice(-3),
     ...world.projects
       .filter((other) => other !== project)
-      .flatMap((other) => other.things[noun].map(({ id }) => id)),
+      .flatMap((other) => other.resources[noun].map(({ id }) => id)),
   ]
-  const id = things.length > 0 && !chance.happens(0.06) ? chance.pick(things).id : chance.pick(strangers)
-  return { project, thing: project && findById(project.things[noun], id), params: { project_id, id } }
+  const id =
+    resources.length > 0 && !chance.happens(0.06) ? chance.pick(resources).id : chance.pick(strangers)
+  return { project, resource: project && findById(project.resources[noun], id), params: { project_id, id } }
 }
 
 type Aim = Pick<Intent, 'params' | 'exists' | 'target'>
 
-export const onThing = (noun: Noun, { project, thing, params }: Chosen): Aim => ({
+export const onResource = (noun: Noun, { project, resource, params }: Chosen): Aim => ({
   params,
-  exists: () => project !== undefined && findById(project.things[noun], params.id) !== undefined,
-  target: thing ?? null,
+  exists: () => project !== undefined && findById(project.resources[noun], params.id) !== undefined,
+  target: resource ?? null,
 })
 
 export const inProject = ({ id, project }: { id: number; project: Project | undefined }): Aim => ({
@@ -60,39 +61,39 @@ export const inProject = ({ id, project }: { id: number; project: Project | unde
 
 export const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-/** Nothing changes where all is as it was. */
-export function editOutcome(thing: Thing, acts: AuditedAct[], changes: View): Outcome {
-  const before = thing.view
+/** An edit that changes no value has no effect. */
+export function editOutcome(resource: Resource, acts: AuditedAct[], changes: View): Outcome {
+  const before = resource.view
   const isChanged = Object.entries(changes).some(([name, value]) => !isSame(before[name], value))
   const after = isChanged ? { ...before, ...changes, updated_at: timeFrom(before['updated_at']) } : before
   return {
-    change: isChanged ? { type: thing.type, before, after: { ...before, ...changes } } : null,
-    answer: after,
-    version: thing.version + (isChanged ? 1 : 0),
+    change: isChanged ? { type: resource.type, before, after: { ...before, ...changes } } : null,
+    response: after,
+    version: resource.version + (isChanged ? 1 : 0),
     commit(view: View) {
-      if (isChanged) thing.version++
-      thing.view = view
-      return { acts, id: thing.id }
+      if (isChanged) resource.version++
+      resource.view = view
+      return { acts, id: resource.id }
     },
   }
 }
 
-export function deleteOutcome(project: Project, noun: Noun, thing: Thing): Outcome {
+export function deleteOutcome(project: Project, noun: Noun, resource: Resource): Outcome {
   return {
-    change: { type: thing.type, before: thing.view, after: null },
-    answer: null,
+    change: { type: resource.type, before: resource.view, after: null },
+    response: null,
     version: null,
     commit() {
-      project.things[noun] = project.things[noun].filter((one) => one !== thing)
-      project.gone[noun].push(thing.id)
-      return { acts: project.acts, id: thing.id }
+      project.resources[noun] = project.resources[noun].filter((one) => one !== resource)
+      project.deletedIds[noun].push(resource.id)
+      return { acts: project.acts, id: resource.id }
     },
   }
 }
 
-/** Adds what was made to its project, with what the answer told of it. */
+/** Adds a created resource to its project, with the values from the response. */
 export function remember(project: Project, noun: Noun, type: string, view: View) {
   const id = Number(view['id'])
-  project.things[noun].push({ type, id, version: 1, view })
+  project.resources[noun].push({ type, id, version: 1, view })
   return { acts: project.acts, id, location: `/v1/admin/projects/${project.id}/${noun}/${id}` }
 }

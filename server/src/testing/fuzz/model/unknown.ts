@@ -1,4 +1,4 @@
-/** A value that only the service can know, and what can be said of it all the same. */
+/** A value that only the service can know, with the conditions it must meet. */
 export class Unknown {
   readonly what: string
   readonly accepts: (value: unknown) => boolean
@@ -19,31 +19,36 @@ export const anId = new Unknown(
 export const aTime = new Unknown('a time', isInstant)
 export const anything = new Unknown('anything', () => true)
 export const aText = (pattern: RegExp) =>
-  new Unknown(`a text like ${pattern}`, (value) => typeof value === 'string' && pattern.test(value))
-/** In the one form of our times, the order of the text is the order of time. */
+  new Unknown(`a string matching ${pattern}`, (value) => typeof value === 'string' && pattern.test(value))
+/** Timestamps have a fixed format, so their lexical order is their chronological order. */
 export const timeFrom = (earlier: unknown) =>
-  new Unknown(`a time from ${earlier} on`, (value) => isInstant(value) && value >= String(earlier))
+  new Unknown(`a time not before ${earlier}`, (value) => isInstant(value) && value >= String(earlier))
 
-/** Where the two differ, in words. Objects must have the same members in the same order. */
+/** Describes the differences. Objects must have the same members in the same order. */
 export function differences(expected: unknown, actual: unknown, at = ''): string[] {
   if (expected instanceof Unknown) {
-    return expected.accepts(actual) ? [] : [`${at || 'it'} is ${short(actual)} and not ${expected.what}`]
+    return expected.accepts(actual)
+      ? []
+      : [`${at || 'body'}: expected ${expected.what}, got ${short(actual)}`]
   }
   if (Array.isArray(expected) && Array.isArray(actual)) {
     if (expected.length !== actual.length) {
-      return [`${at || 'it'} has ${actual.length} items and not ${expected.length}: ${short(actual)}`]
+      return [`${at || 'body'}: expected ${expected.length} items, got ${actual.length}: ${short(actual)}`]
     }
     return expected.flatMap((item, n) => differences(item, actual[n], `${at}[${n}]`))
   }
   if (isObject(expected) && isObject(actual)) {
     const [wanted, given] = [Object.keys(expected), Object.keys(actual)]
-    if (wanted.join() !== given.join()) return [`${at || 'it'} has the members ${given} and not ${wanted}`]
+    if (wanted.join() !== given.join())
+      return [`${at || 'body'}: expected the members ${wanted}, got ${given}`]
     return wanted.flatMap((key) => differences(expected[key], actual[key], at === '' ? key : `${at}.${key}`))
   }
-  return Object.is(expected, actual) ? [] : [`${at || 'it'} is ${short(actual)} and not ${short(expected)}`]
+  return Object.is(expected, actual)
+    ? []
+    : [`${at || 'body'}: expected ${short(expected)}, got ${short(actual)}`]
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const short = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 300)
+const short = (value: unknown): string => (JSON.stringify(value) ?? 'undefined').slice(0, 300)

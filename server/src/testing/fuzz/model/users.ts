@@ -4,7 +4,10 @@ import type { Intent } from './intent.ts'
 import { timeFrom } from './unknown.ts'
 import { findById, type View, type World } from './world.ts'
 
-/** Of the users of this world. Whoever acts is an administrator all the while, so that nobody here is the last one. */
+/**
+ * Changes to this sequence's users. The actor always stays an administrator, so none of these users is the last
+ * administrator.
+ */
 export function editUser(world: World, chance: Chance): Intent {
   const id = chance.happens(0.05) ? absentId(chance) : chance.pick(world.users).id
   const target = findById(world.users, id) ?? null
@@ -28,7 +31,7 @@ export function editUser(world: World, chance: Chance): Intent {
       const after = isChanged ? { ...before, ...changes, updated_at: timeFrom(before['updated_at']) } : before
       return {
         change: isChanged ? { type: 'user', before, after: { ...before, ...changes } } : null,
-        answer: after,
+        response: after,
         version: target.version + (isChanged ? 1 : 0),
         commit(view: View) {
           if (isChanged) target.version++

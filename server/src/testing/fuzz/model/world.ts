@@ -1,11 +1,11 @@
 /**
- * What the service should hold, kept beside it by rules of our own: nothing here is taken from the service's code.
- * What only the service can know (ids, times, secrets) is learnt from its first answer, and from then on it is held
- * to what it said.
+ * The expected state of the service according to independently written rules: nothing here imports the service's code.
+ * Values that only the service can know (ids, times, secrets) are taken from the first response and must not change
+ * afterwards.
  */
 export type View = Record<string, unknown>
 
-/** One row that the audit must hold, in the order of the acts. */
+/** An expected audit row. */
 export interface AuditedAct {
   operation: string
   type: string
@@ -23,78 +23,81 @@ export interface LimitException {
   count: number
 }
 
-/** A resource: its version, and its fields as the wire shows them. */
-export interface Thing {
+/** A resource with its version and its fields on the wire. */
+export interface Resource {
   type: string
   id: number
   version: number
   view: View
 }
 
-/** Of no project: the audit keeps its acts in the chain of what belongs to none. */
-export interface GlobalThing extends Thing {
+/** A resource outside any project. Its audit rows are in the chain for such resources. */
+export interface GlobalResource extends Resource {
   acts: AuditedAct[]
 }
 
 export const nouns = ['members', 'endpoints', 'domains', 'routing', 'api-keys'] as const
 export type Noun = (typeof nouns)[number]
 
-export interface Project extends GlobalThing {
-  things: Record<Noun, Thing[]>
-  /** Ids of what was deleted. */
-  gone: Record<Noun, number[]>
+export interface Project extends GlobalResource {
+  resources: Record<Noun, Resource[]>
+  /** Ids of deleted resources. */
+  deletedIds: Record<Noun, number[]>
   mail: Mail
-  /** Endpoints to which a stretch of time is being replayed. */
+  /** Endpoints for which the replay of a time range is in progress. */
   replaying: number[]
 }
 
 export interface Mail {
-  /** Since when it is held; null: it is not. */
+  /** When the queue was put on hold; null if it is not on hold. */
   heldAt: string | null
   /** Newest first. */
   messages: Message[]
-  /** In their order. */
+  /** In list order. */
   suppressed: string[]
 }
 
 export interface Message {
-  /** Of its one recipient, as it is kept. */
+  /** Status of the only recipient. */
   status: 'scheduled' | 'queued' | 'delivered' | 'bounced'
   address: string
   tag: string
-  /** Empty until it was looked at. */
+  /** Empty until the first read. */
   view: View
 }
 
 export interface World {
-  users: GlobalThing[]
-  plans: GlobalThing[]
+  users: GlobalResource[]
+  plans: GlobalResource[]
   projects: Project[]
-  /** A word that nothing outside of this world has in its names and addresses. */
+  /** A string that appears only in this sequence's names and addresses. */
   mark: string
 }
 
-export const emptyProject = (): Pick<Project, 'things' | 'gone' | 'acts' | 'mail' | 'replaying'> => ({
-  things: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
-  gone: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
+export const emptyProject = (): Pick<
+  Project,
+  'resources' | 'deletedIds' | 'acts' | 'mail' | 'replaying'
+> => ({
+  resources: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
+  deletedIds: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
   acts: [],
   mail: { heldAt: null, messages: [], suppressed: [] },
   replaying: [],
 })
 
-export const findById = <T extends { id: number }>(things: readonly T[], id: unknown): T | undefined =>
-  things.find((thing) => thing.id === id)
+export const findById = <T extends { id: number }>(resources: readonly T[], id: unknown): T | undefined =>
+  resources.find((resource) => resource.id === id)
 
-/** The plan that is in force for a project: the administrator's, where there is one. */
-export function planInForce(world: World, project: Pick<Thing, 'view'>): GlobalThing {
+/** The current plan: the administrator's override if there is one, otherwise the project's plan. */
+export function planInForce(world: World, project: Pick<Resource, 'view'>): GlobalResource {
   const id = project.view['admin_plan_id'] ?? project.view['plan_id']
   const plan = findById(world.plans, id)
-  if (!plan) throw new Error(`the model knows no plan ${id}`)
+  if (!plan) throw new Error(`the model has no plan ${id}`)
   return plan
 }
 
-/** A project as the wire shows it: with the plan in force. */
-export const projectOnWire = (world: World, project: Pick<Thing, 'view'>): View => ({
+/** A project on the wire, which includes its current plan. */
+export const projectOnWire = (world: World, project: Pick<Resource, 'view'>): View => ({
   ...project.view,
   plan: planInForce(world, project).view,
 })

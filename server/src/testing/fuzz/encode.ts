@@ -3,47 +3,46 @@ import type { DocumentedOperation } from './document.ts'
 import { shuffled } from './draw.ts'
 import type { Request } from './http.ts'
 
-/** One meaning can be written in many ways; all of them must be understood alike. */
-export interface Meaning {
+/** The content of a request. It can be encoded in several ways, and the service must treat all of them alike. */
+export interface RequestContent {
   params: Readonly<Record<string, string | number>>
   query?: Readonly<Record<string, string | number | boolean>>
   headers?: readonly (readonly [string, string])[]
   body?: Readonly<Record<string, unknown>> | undefined
 }
 
-export function pathOf({ path }: DocumentedOperation, params: Meaning['params']): string {
+export function pathOf({ path }: DocumentedOperation, params: RequestContent['params']): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(params[name]))
 }
 
-export const queryOf = (query: Meaning['query'] = {}): string => {
+export const queryOf = (query: RequestContent['query'] = {}): string => {
   const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** Plainly. */
-export function plainly(operation: DocumentedOperation, token: string, meaning: Meaning): Request {
-  const { body } = meaning
+export function encodePlain(operation: DocumentedOperation, token: string, content: RequestContent): Request {
+  const { body } = content
   return {
     method: operation.method,
-    path: pathOf(operation, meaning.params) + queryOf(meaning.query),
+    path: pathOf(operation, content.params) + queryOf(content.query),
     headers: [
       ['authorization', `Bearer ${token}`],
       ...(body === undefined ? [] : [['content-type', 'application/json'] as const]),
-      ...(meaning.headers ?? []),
+      ...(content.headers ?? []),
     ],
     body: body === undefined ? undefined : JSON.stringify(body),
   }
 }
 
-/** In one of its other spellings. */
-export function variously(
+/** Encodes the request in one of several equivalent forms. */
+export function encodeVaried(
   chance: Chance,
   operation: DocumentedOperation,
   token: string,
-  meaning: Meaning,
+  content: RequestContent,
 ): Request {
-  const plain = plainly(operation, token, meaning)
-  const { body } = meaning
+  const plain = encodePlain(operation, token, content)
+  const { body } = content
   const path = chance.happens(0.03) ? escapedDigits(plain.path) : plain.path
   if (body === undefined) return { ...plain, path }
   const text = chance.happens(0.1) ? otherJson(chance, body) : JSON.stringify(body)
@@ -65,7 +64,7 @@ const contentTypes = [
   'application/json; charset="utf-8"',
 ]
 
-/** `%31` is `1`. Query and fixed words stay as they are. */
+/** Percent-encodes the digits of path parameters: `%31` is `1`. */
 const escapedDigits = (path: string): string => {
   const [before = '', query] = path.split('?')
   const escaped = before.replaceAll(/\/\d+/g, (digits) => digits.replaceAll(/\d/g, (digit) => `%3${digit}`))
@@ -78,7 +77,7 @@ function otherJson(chance: Chance, body: Readonly<Record<string, unknown>>): str
   const written = members.map(
     ([name, value]) => `${space}${escaped(name)}${space}:${space}${JSON.stringify(value)}`,
   )
-  // Of a name that is given twice the last one counts, as in every JSON.parse.
+  // If a name is duplicated, the last value wins, as in JSON.parse.
   const [first] = members
   if (first && chance.happens(0.2)) written.unshift(`${JSON.stringify(first[0])}:null`)
   return `${space}{${written.join(',')}${space}}${space}`

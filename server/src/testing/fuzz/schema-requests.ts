@@ -1,35 +1,35 @@
 import { Chance } from '../harness/random.ts'
-import type { Caller, Stage } from './caller.ts'
+import type { Caller, FuzzContext } from './caller.ts'
 import type { DocumentedOperation } from './document.ts'
 import { absentId, seedOf, weighted } from './draw.ts'
+import { encodePlain, type RequestContent } from './encode.ts'
 import type { Request } from './http.ts'
-import { type Meaning, plainly } from './spoken.ts'
 import { hostileTexts } from './texts.ts'
 import { object, validValue } from './valid-values.ts'
 import { withLiterals, wrongValues } from './wrong-values.ts'
 
 /**
- * Requests made from the document alone, of every operation it has, on things that no model speaks of: whatever the
- * answer is, it must be one that the document knows. What comes out of it is not foreseen.
+ * Requests generated only from the document, for every operation, on resources outside the model. Their outcome is
+ * not predicted: any documented response is correct.
  */
-export class Wild {
-  readonly #stage: Stage
-  /** By the word before `{id}` in a path. */
+export class SchemaRequests {
+  readonly #context: FuzzContext
+  /** Ids, keyed by the path segment before the parameter. */
   readonly #ids = new Map<string, (number | string)[]>()
   readonly #cookie: string
-  /** One at a time, as the service says of it. */
+  /** The service runs one verification at a time. */
   #verification: Promise<unknown> = Promise.resolve()
 
-  constructor(stage: Stage, cookie: string) {
-    this.#stage = stage
+  constructor(context: FuzzContext, cookie: string) {
+    this.#context = context
     this.#cookie = cookie
   }
 
-  know(noun: string, ...ids: (number | string)[]): void {
-    this.#ids.set(noun, [...(this.#ids.get(noun) ?? []), ...ids].slice(-mostKnown))
+  addIds(noun: string, ...ids: (number | string)[]): void {
+    this.#ids.set(noun, [...(this.#ids.get(noun) ?? []), ...ids].slice(-maxIds))
   }
 
-  /** So many requests on one connection, again the same from the same seed. */
+  /** The same seed produces the same requests. */
   async run(caller: Caller, seed: number, requests: number): Promise<void> {
     for (let n = 0; n < requests; n++) await this.#one(caller, new Chance(seedOf(seed, n)))
   }
@@ -37,13 +37,13 @@ export class Wild {
   async #one(caller: Caller, chance: Chance): Promise<void> {
     const operation = weighted(
       chance,
-      this.#stage.document.operations.map((one) => [weightOf(one), one] as const),
+      this.#context.document.operations.map((one) => [weightOf(one), one] as const),
     )
     const request = this.#request(chance, operation)
     const send = () => caller.send(operation, request)
-    const answer = operation.id === 'audit.verify' ? await this.#alone(send) : await send()
-    const made = answer.status === 201 ? answer.headers.get('location')?.split('/') : undefined
-    if (made) this.know(made.at(-2) ?? '', Number(made.at(-1)))
+    const response = operation.id === 'audit.verify' ? await this.#alone(send) : await send()
+    const made = response.status === 201 ? response.headers.get('location')?.split('/') : undefined
+    if (made) this.addIds(made.at(-2) ?? '', Number(made.at(-1)))
   }
 
   async #alone<T>(work: () => Promise<T>): Promise<T> {
@@ -53,7 +53,7 @@ export class Wild {
   }
 
   #request(chance: Chance, operation: DocumentedOperation): Request {
-    const request = plainly(operation, this.#stage.token(), {
+    const request = encodePlain(operation, this.#context.token(), {
       params: this.#params(chance, operation),
       query: this.#query(chance, operation),
       headers: headersOf(chance, operation),
@@ -61,7 +61,7 @@ export class Wild {
     })
     if (operation.caller === 'token') return chance.happens(0.05) ? withOddHeader(chance, request) : request
     const headers = request.headers.filter(([name]) => name !== 'authorization')
-    // Signing out would end the session for everybody here.
+    // Signing out would revoke the session that all callers share.
     const isSignedIn =
       operation.caller === 'session' && operation.id !== 'auth.sign-out' && chance.happens(0.7)
     const cookie = isSignedIn ? this.#cookie : chance.pick(['', 'a=b', 'postern.session_token=x.y', ';;=;'])
@@ -73,13 +73,13 @@ export class Wild {
     return known.length > 0 && !chance.happens(0.1) ? chance.pick(known) : absentId(chance)
   }
 
-  #params(chance: Chance, { path }: DocumentedOperation): Meaning['params'] {
+  #params(chance: Chance, { path }: DocumentedOperation): RequestContent['params'] {
     const names = [...path.matchAll(/([\w-]+)\/\{(\w+)\}/g)]
     return Object.fromEntries(names.map(([, noun = '', name = '']) => [name, this.#idFor(chance, noun)]))
   }
 
   #query(chance: Chance, { id, parameters }: DocumentedOperation): Record<string, string> {
-    // Of all projects at once these two do the work of a day.
+    // These two operations would take too long over all projects.
     const always = id === 'audit.verify' || id === 'audit.export' ? ['project_id'] : []
     const chosen = parameters
       .filter((one) => one.in === 'query')
@@ -93,9 +93,9 @@ export class Wild {
     )
   }
 
-  #body(chance: Chance, { body, method }: DocumentedOperation): Meaning['body'] {
+  #body(chance: Chance, { body, method }: DocumentedOperation): RequestContent['body'] {
     if (!body) return undefined
-    // Without a body at all, where others have one.
+    // DELETE also accepts a missing body.
     if (method === 'DELETE' && chance.happens(0.1)) return undefined
     const made = object(chance, body, (field) => {
       const noun = nounOf(field)
@@ -108,9 +108,9 @@ export class Wild {
   }
 }
 
-const mostKnown = 40
+const maxIds = 40
 
-/** Which things a field names. */
+/** The kind of resource that a field refers to. */
 function nounOf(field: string): string | undefined {
   const nouns: Record<string, string> = {
     user_id: 'users',
@@ -123,7 +123,7 @@ function nounOf(field: string): string | undefined {
   return nouns[field]
 }
 
-/** Signing in costs a tenth of a second of hashing each time. */
+/** Password hashing makes a sign-in cost a tenth of a second. */
 const weightOf = ({ id, caller }: DocumentedOperation): number =>
   id.startsWith('health.') || id.startsWith('audit.') ? 3 : caller === 'token' ? 10 : 1
 
@@ -134,7 +134,7 @@ function headersOf(chance: Chance, { parameters }: DocumentedOperation): [string
       name.toLowerCase(),
       name === 'If-Match'
         ? chance.pick(['*', '"1"', '"2", "3"', 'W/"1"', '"\u00ff"', '1'])
-        : chance.pick([`wild-${chance.below(50)}`, 'k', 'a b', "'; --", 'x'.repeat(255)]),
+        : chance.pick([`schema-${chance.below(50)}`, 'k', 'a b', "'; --", 'x'.repeat(255)]),
     ])
 }
 

@@ -1,58 +1,60 @@
 import {
-  answersOutsideOperations,
-  type DocumentedAnswer,
   type DocumentedOperation,
-  transportAnswers,
+  type DocumentedResponse,
+  responsesOutsideOperations,
+  transportResponses,
 } from './document.ts'
-import type { Answer, Request } from './http.ts'
+import type { HttpResponse, Request } from './http.ts'
 
-/** What an answer is held against whatever was asked: the document, and what the document says of all answers. */
-export const complaintKinds = [
+/**
+ * Checks that apply to every response: against the OpenAPI document, and against the rules it states for all responses.
+ */
+export const violationKinds = [
   '5xx',
   'undocumented status',
-  'body off schema',
+  'schema mismatch',
   'model mismatch',
-  'manners',
-  'no answer',
+  'HTTP behaviour',
+  'no response',
 ] as const
-export type ComplaintKind = (typeof complaintKinds)[number]
+export type ViolationKind = (typeof violationKinds)[number]
 
-export interface Complaint {
-  kind: ComplaintKind
+export interface Violation {
+  kind: ViolationKind
   text: string
 }
 
-/** An answer of this operation, or of an address where there is none. */
-export function judge(
+/** `operation` is undefined for a path that does not belong to any operation. */
+export function checkResponse(
   operation: DocumentedOperation | undefined,
   request: Request,
-  answer: Answer,
-): Complaint[] {
-  const { status, headers } = answer
-  if (status >= 500) return [{ kind: '5xx', text: `${status} ${answer.text}` }]
+  response: HttpResponse,
+): Violation[] {
+  const { status, headers } = response
+  if (status >= 500) return [{ kind: '5xx', text: `${status} ${response.text}` }]
   const documented =
     operation === undefined
-      ? answersOutsideOperations.get(status)
+      ? responsesOutsideOperations.get(status)
       : status === 200 && isDryRun(request)
         ? operation.preview
-        : (operation.answers.get(status) ?? transportAnswers.get(status))
-  if (!documented) return [{ kind: 'undocumented status', text: `${status} ${answer.text.slice(0, 500)}` }]
+        : (operation.responses.get(status) ?? transportResponses.get(status))
+  if (!documented) return [{ kind: 'undocumented status', text: `${status} ${response.text.slice(0, 500)}` }]
   const isHead = request.method === 'HEAD'
-  const body = isHead ? undefined : parsed(answer)
-  const complaints = isHead ? [] : bodyFaults(documented, answer, body)
-  const manners = [
+  const body = isHead ? undefined : parsed(response)
+  const violations = isHead ? [] : bodyFaults(documented, response, body)
+  const httpFaults = [
     ...contentTypeFaults(documented, headers, isHead),
     ...headerFaults(documented, status, headers, body),
-    ...(status >= 400 ? leaks(request, answer.text) : []),
+    ...(status >= 400 ? leaks(request, response.text) : []),
   ]
-  return [...complaints, ...manners.map((text): Complaint => ({ kind: 'manners', text }))]
+  return [...violations, ...httpFaults.map((text): Violation => ({ kind: 'HTTP behaviour', text }))]
 }
 
-/** Only its one spelling is a dry run; any other is refused. */
+/** Only the exact value `true` requests a dry run. Any other value is rejected. */
 const isDryRun = ({ path }: Request): boolean =>
   new URLSearchParams(path.split('?')[1]).get('dry_run') === 'true'
 
-export const parsed = ({ text }: Answer): unknown => {
+export const parsed = ({ text }: HttpResponse): unknown => {
   try {
     return JSON.parse(text)
   } catch {
@@ -61,45 +63,43 @@ export const parsed = ({ text }: Answer): unknown => {
 }
 
 function bodyFaults(
-  { contentType, codes, faultsOf }: DocumentedAnswer,
-  answer: Answer,
+  { contentType, codes, faultsOf }: DocumentedResponse,
+  response: HttpResponse,
   body: unknown,
-): Complaint[] {
-  const off = (text: string): Complaint => ({ kind: 'body off schema', text })
-  if (contentType === null) return answer.text === '' ? [] : [off('the body should be empty')]
-  if (contentType === 'application/x-ndjson') return lineFaults(answer.text).map(off)
-  if (body === undefined) return [off('the body is not JSON')]
-  const faults = faultsOf(body).map(off)
-  if (answer.status < 400 || faults.length > 0) return faults
+): Violation[] {
+  const violation = (text: string): Violation => ({ kind: 'schema mismatch', text })
+  if (contentType === null) return response.text === '' ? [] : [violation('the body should be empty')]
+  if (contentType === 'application/x-ndjson') return lineFaults(response.text).map(violation)
+  if (body === undefined) return [violation('the body is not JSON')]
+  const faults = faultsOf(body).map(violation)
+  if (response.status < 400 || faults.length > 0) return faults
   const { error } = body as { error: string }
-  return codes.has(error)
-    ? []
-    : [off(`"${error}" is not a code that is documented here for ${answer.status}`)]
+  return codes.has(error) ? [] : [violation(`"${error}" is not documented for status ${response.status}`)]
 }
 
-/** Newline-delimited JSON, the last line of which says that it is the last. */
+/** Newline-delimited JSON that ends with exactly one line of type `end`. */
 function lineFaults(text: string): string[] {
   const lines = text.split('\n')
-  if (lines.pop() !== '') return ['the last line is not ended']
+  if (lines.pop() !== '') return ['the last line has no line break']
   try {
     const types = lines.map((line) => (JSON.parse(line) as { type?: string }).type)
     return types.at(-1) === 'end' && types.indexOf('end') === types.length - 1
       ? []
-      : ['it has no end, or two']
+      : ['the last line must be the only end line']
   } catch {
     return ['a line is not JSON']
   }
 }
 
 function contentTypeFaults(
-  { contentType }: DocumentedAnswer,
-  headers: Answer['headers'],
+  { contentType }: DocumentedResponse,
+  headers: HttpResponse['headers'],
   isHead: boolean,
 ): string[] {
   const given = headers.get('content-type')
-  if (contentType === null) return given === undefined ? [] : [`an empty answer has Content-Type ${given}`]
+  if (contentType === null) return given === undefined ? [] : [`an empty response has Content-Type ${given}`]
   const accepted = contentType === 'application/json' ? [`${contentType}; charset=utf-8`] : [contentType]
-  // Of HEAD it is enough that it does not lie.
+  // For HEAD, Content-Type may be absent.
   if (isHead && given === undefined) return []
   return given !== undefined && accepted.includes(given) ? [] : [`Content-Type is ${given}`]
 }
@@ -113,15 +113,15 @@ const forms: Record<string, RegExp> = {
 }
 
 function headerFaults(
-  documented: DocumentedAnswer,
+  documented: DocumentedResponse,
   status: number,
-  headers: Answer['headers'],
+  headers: HttpResponse['headers'],
   body: unknown,
 ): string[] {
   const faults: string[] = []
-  if (!uuidV7.test(headers.get('x-request-id') ?? '')) faults.push('X-Request-Id is not there')
+  if (!uuidV7.test(headers.get('x-request-id') ?? '')) faults.push('X-Request-Id is missing or not a UUIDv7')
   const error = (body as { error?: string } | undefined)?.error
-  // A preview is of something that is not so.
+  // A preview describes a state that does not exist, so it has neither ETag nor Location.
   const isPreview = status === 200 && typeof body === 'object' && body !== null && 'reason_required' in body
   const wanted = new Set<string>()
   if (!isPreview && status < 400) {
@@ -135,9 +135,8 @@ function headerFaults(
   for (const [name, form] of Object.entries(forms)) {
     const value = headers.get(name)
     if (value === undefined && wanted.has(name)) faults.push(`${name} is missing`)
-    if (value !== undefined && !wanted.has(name) && !allowed.has(name))
-      faults.push(`${name} should not be there`)
-    if (value !== undefined && !form.test(value)) faults.push(`${name} is ${value}`)
+    if (value !== undefined && !wanted.has(name) && !allowed.has(name)) faults.push(`unexpected ${name}`)
+    if (value !== undefined && !form.test(value)) faults.push(`invalid ${name}: ${value}`)
   }
   const challenge = headers.get('www-authenticate')
   if (status === 401 ? challenge !== 'Bearer' : challenge !== undefined) {
@@ -146,7 +145,7 @@ function headerFaults(
   return faults
 }
 
-/** What would tell a caller how the service is made. */
+/** Patterns that reveal the service's internals. */
 const internals = [
   /\b(?:select|insert into|update|delete from)\s+[\w.*"]+\s+(?:from|set|values|where)\b/i,
   /SQLSTATE|\brelation "|\bcolumn "|\bconstraint "|violates|duplicate key|deadlock|\bpostern_\w+|\bcontrol\.\w+|\bmail\.\w+_/,
@@ -157,9 +156,9 @@ const internals = [
 function leaks(request: Request, text: string): string[] {
   const found = internals.map((pattern) => pattern.exec(text)?.[0]).find((one) => one !== undefined)
   if (found === undefined) return []
-  // What the caller said may be said back.
+  // A message may quote the request.
   const sent = `${request.path} ${String(request.body ?? '')} ${request.raw?.toString() ?? ''}`
   return sent.includes(found) || sent.includes(JSON.stringify(found).slice(1, -1))
     ? []
-    : [`the message tells of "${found}"`]
+    : [`the message reveals "${found}"`]
 }

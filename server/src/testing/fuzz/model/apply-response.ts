@@ -1,18 +1,18 @@
-import type { Answer } from '../http.ts'
-import { parsed } from '../judge.ts'
+import { parsed } from '../check-response.ts'
+import type { HttpResponse } from '../http.ts'
 import { apiKeyFields } from './api-keys.ts'
-import { orderedFields } from './deliveries.ts'
+import { enqueuedFields } from './deliveries.ts'
 import { endpointFields } from './endpoints.ts'
 import {
   type Intent,
   kindOf,
-  type Manner,
   type Memory,
   memoryKey,
   type Outcome,
+  type Prediction,
+  type RequestOptions,
   requestText,
   statusOf,
-  type Verdict,
 } from './intent.ts'
 import { planFields } from './plans.ts'
 import { billingFields, projectFields } from './projects.ts'
@@ -21,37 +21,40 @@ import { isSame } from './targets.ts'
 import { differences } from './unknown.ts'
 import type { View } from './world.ts'
 
-/** An answer against what the model said of it. Where they agree, the model moves on; otherwise it tells why not. */
-export function settle(
+/** Compares a response with the prediction. Updates the model if the two agree; otherwise returns the differences. */
+export function applyResponse(
   intent: Intent,
-  manner: Manner,
-  verdict: Verdict,
-  answer: Answer,
+  options: RequestOptions,
+  prediction: Prediction,
+  response: HttpResponse,
   memory: Memory,
 ): string[] {
-  switch (verdict.kind) {
+  switch (prediction.kind) {
     case 'refused':
-      return refusalFaults(verdict, answer)
+      return refusalFaults(prediction, response)
     case 'repeated': {
-      const { status, text, etag, location } = verdict.remembered
-      return told(answer, { status, text, etag, location, replayed: 'true' })
+      const { status, text, etag, location } = prediction.remembered
+      return compareResponse(response, { status, text, etag, location, replayed: 'true' })
     }
     case 'preview':
-      return previewFaults(intent.operation, verdict, answer)
+      return previewFaults(intent.operation, prediction, response)
     case 'done':
-      return carryOut(intent, manner, verdict, answer, memory)
+      return carryOut(intent, options, prediction, response, memory)
   }
 }
 
-function refusalFaults({ error, location }: Extract<Verdict, { kind: 'refused' }>, answer: Answer): string[] {
-  const body = parsed(answer) as { error?: string } | undefined
-  const found = `${answer.status} ${body?.error}`
+function refusalFaults(
+  { error, location }: Extract<Prediction, { kind: 'refused' }>,
+  response: HttpResponse,
+): string[] {
+  const body = parsed(response) as { error?: string } | undefined
+  const found = `${response.status} ${body?.error}`
   const wanted = `${statusOf[error]} ${error}`
-  if (found !== wanted) return [`the answer is ${found} and not ${wanted}: ${answer.text.slice(0, 500)}`]
-  return answer.headers.get('location') === location ? [] : [`Location is not ${location}`]
+  if (found !== wanted) return [`expected ${wanted}, got ${found}: ${response.text.slice(0, 500)}`]
+  return response.headers.get('location') === location ? [] : [`Location is not ${location}`]
 }
 
-interface Told {
+interface ExpectedResponse {
   status: number
   text: string
   etag: string | undefined
@@ -59,59 +62,59 @@ interface Told {
   replayed: string | undefined
 }
 
-const told = (answer: Answer, expected: Told): string[] =>
+const compareResponse = (response: HttpResponse, expected: ExpectedResponse): string[] =>
   differences(expected, {
-    status: answer.status,
-    text: answer.text,
-    etag: answer.headers.get('etag'),
-    location: answer.headers.get('location'),
-    replayed: answer.headers.get('idempotent-replayed'),
+    status: response.status,
+    text: response.text,
+    etag: response.headers.get('etag'),
+    location: response.headers.get('location'),
+    replayed: response.headers.get('idempotent-replayed'),
   })
 
 const successOf = { create: 201, edit: 200, rotate: 200, command: 200, enqueue: 202, delete: 204 } as const
 
 function carryOut(
   intent: Intent,
-  manner: Manner,
-  { outcome, reason }: Extract<Verdict, { kind: 'done' }>,
-  answer: Answer,
+  options: RequestOptions,
+  { outcome, reason }: Extract<Prediction, { kind: 'done' }>,
+  response: HttpResponse,
   memory: Memory,
 ): string[] {
   const status = successOf[kindOf(intent.operation)]
-  if (answer.status !== status) {
-    return [`the answer is ${answer.status} and not ${status}: ${answer.text.slice(0, 500)}`]
+  if (response.status !== status) {
+    return [`expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`]
   }
-  const body = parsed(answer)
-  const faults = outcome.answer === null ? [] : differences(outcome.answer, body)
+  const body = parsed(response)
+  const faults = outcome.response === null ? [] : differences(outcome.response, body)
   if (faults.length > 0) return faults
   const { acts, id, location } = outcome.commit(body as never)
-  const requestId = answer.headers.get('x-request-id') ?? ''
+  const requestId = response.headers.get('x-request-id') ?? ''
   if (outcome.change) {
     const { type, before, after } = outcome.change
     const limit = outcome.limit ?? null
     acts.push({ operation: intent.operation, type, id, reason, limit, before, after, requestId })
   }
   const etag = outcome.version === null ? undefined : `"${outcome.version}"`
-  if (manner.key !== undefined) {
-    memory.set(memoryKey(intent.operation, manner.key), {
+  if (options.key !== undefined) {
+    memory.set(memoryKey(intent.operation, options.key), {
       intent,
-      reason: manner.reason,
-      request: requestText(intent, manner.reason),
+      reason: options.reason,
+      request: requestText(intent, options.reason),
       status,
-      text: answer.text,
+      text: response.text,
       etag,
       location,
     })
   }
-  return told(answer, { status, text: answer.text, etag, location, replayed: undefined })
+  return compareResponse(response, { status, text: response.text, etag, location, replayed: undefined })
 }
 
-/** What can be set, by the kind of resource; what a preview and the audit tell besides is not for the model to say. */
+/** The fields that can be set, by resource type. Other fields of a preview or audit row are not modelled. */
 export const settable: Record<string, readonly string[]> = {
   plan: planFields,
   project: [...projectFields, ...billingFields],
   member: ['user_id', 'role'],
-  endpoint: [...endpointFields, ...orderedFields],
+  endpoint: [...endpointFields, ...enqueuedFields],
   user: ['role', 'is_active'],
   domain: ['name', 'mta_provider'],
   route: routeFields,
@@ -122,13 +125,13 @@ export const settable: Record<string, readonly string[]> = {
 
 function previewFaults(
   operation: string,
-  { outcome, needsReason }: Extract<Verdict, { kind: 'preview' }>,
-  answer: Answer,
+  { outcome, needsReason }: Extract<Prediction, { kind: 'preview' }>,
+  response: HttpResponse,
 ): string[] {
-  if (answer.status !== 200) {
-    return [`the preview is ${answer.status} and not 200: ${answer.text.slice(0, 500)}`]
+  if (response.status !== 200) {
+    return [`expected a preview with 200, got ${response.status}: ${response.text.slice(0, 500)}`]
   }
-  const preview = parsed(answer) as Preview
+  const preview = parsed(response) as Preview
   const main = outcome.change?.type
   const fields = settable[main ?? ''] ?? []
   const changes = preview.changes.filter(({ resource, field }) => resource === main && fields.includes(field))

@@ -1,10 +1,10 @@
 import type { View } from './world.ts'
 
-/** A question to which the model knows the whole answer. */
-export interface Question {
+/** A read request whose complete response the model can predict. */
+export interface ExpectedRead {
   operation: string
   params: Record<string, number | string>
   query?: Record<string, string | number | boolean>
-  /** Undefined: 404. What has no version has no ETag. */
+  /** Undefined for a 404. Resources without a version have no ETag. */
   expected: { view: View; version: number | null } | { list: View[] } | undefined
 }

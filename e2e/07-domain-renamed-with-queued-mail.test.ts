@@ -3,15 +3,15 @@ import { describe, it } from 'node:test'
 import { body, type Domain, openStage } from './stage.ts'
 
 /**
- * The shop takes another name while mail of the old one waits. What was accepted under the old name is signed by the
- * old identity, whose record is still in the DNS, and passes; nothing new is accepted under it. What is accepted under
- * the new name, once that is verified, is signed by the new identity.
+ * The shop renames its domain while messages with the old name are queued. Messages accepted for the old name are
+ * signed with the old identity, whose record is still in the DNS, and pass verification. No new messages are accepted
+ * for the old name. Once the new name is verified, messages accepted for it are signed with the new identity.
  */
 const stage = await openStage()
 const project = `/admin/projects/${stage.project.id}`
 
 describe('a domain that is renamed with mail in its queue', () => {
-  it('signs what waited as it was, and what comes as it is', async () => {
+  it('signs queued messages with the old identity, and new ones with the new identity', async () => {
     const old = stage.domain
     await body(200, stage.admin.post(`${project}/queue/hold`, { reason: 'Until the name is changed' }))
     const waiting = await stage.send({ to: ['anna@example.net'] })
@@ -47,7 +47,7 @@ describe('a domain that is renamed with mail in its queue', () => {
       assert.ok(delivery)
       assert.ok(delivery.from.endsWith(`@bounces.${domain.name}`), delivery.from)
       const { dkim, spf, dmarc } = await stage.authentication(delivery)
-      const { selector } = await stage.eventually(`${domain.name} was told a record for its key`, () =>
+      const { selector } = await stage.eventually(`the API returns a DKIM record for ${domain.name}`, () =>
         selectorOf(domain),
       )
       assert.deepEqual(dkim, [{ result: 'pass', domain: domain.name, selector }])
@@ -57,7 +57,7 @@ describe('a domain that is renamed with mail in its queue', () => {
   })
 })
 
-/** As its record has it: `<selector>._domainkey.<name>`. */
+/** The name of the DKIM record: `<selector>._domainkey.<name>`. */
 function selectorOf({ dns_records }: Domain): { selector: string } | undefined {
   const name = dns_records.map((record) => record.name).find((one) => one.includes('._domainkey.'))
   return name === undefined ? undefined : { selector: name.split('.')[0] ?? '' }

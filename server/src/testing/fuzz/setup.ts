@@ -2,28 +2,28 @@ import { mailRows } from '../fixtures/mail-rows.ts'
 import { CookieJar } from '../harness/cookie-jar.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import { totpCode } from '../harness/totp.ts'
-import { Caller, type Stage } from './caller.ts'
+import { Caller, type FuzzContext } from './caller.ts'
+import { parsed } from './check-response.ts'
 import { ServedDocument } from './document.ts'
-import { parsed } from './judge.ts'
+import { encodePlain } from './encode.ts'
 import { firstMail } from './model/mail.ts'
+import { SchemaRequests } from './schema-requests.ts'
 import type { Service } from './service.ts'
-import { plainly } from './spoken.ts'
 import { Tally } from './tally.ts'
-import { Wild } from './wild.ts'
 
-/** Everything that a run needs to be there before its first request counts. */
-export interface Setting {
-  stage: Stage
-  wild: Wild
-  /** A project that nothing changes. */
+/** Everything that a run needs before its first request. */
+export interface RunSetup {
+  context: FuzzContext
+  schemaRequests: SchemaRequests
+  /** A project that no request changes. */
   projectId: number
   stop(): void
 }
 
-// A token lives for ten minutes.
+// A token is valid for ten minutes.
 const tokenRenewalMs = 4 * 60_000
 
-export async function setStage(service: Service, database: TestDatabase): Promise<Setting> {
+export async function setUpRun(service: Service, database: TestDatabase): Promise<RunSetup> {
   const actor = await service.makeAdmin('requests@example.com')
   let token = await service.tokenOf(actor.email)
   const renew = async () => {
@@ -32,7 +32,7 @@ export async function setStage(service: Service, database: TestDatabase): Promis
   const renewal = setInterval(renew, tokenRenewalMs)
   renewal.unref()
   const { makeMail } = mailRows(database)
-  const stage: Stage = {
+  const context: FuzzContext = {
     url: service.url,
     document: new ServedDocument(await (await fetch(`${service.url}/openapi.json`)).text()),
     tally: new Tally(),
@@ -61,23 +61,32 @@ export async function setStage(service: Service, database: TestDatabase): Promis
       )
     },
   }
-  const { wild, projectId } = await makeWild(stage, await sessionCookie(service, database))
-  return { stage, wild, projectId, stop: () => clearInterval(renewal) }
+  const { schemaRequests, projectId } = await makeSchemaRequests(
+    context,
+    await sessionCookie(service, database),
+  )
+  return { context, schemaRequests, projectId, stop: () => clearInterval(renewal) }
 }
 
-async function makeWild(stage: Stage, cookie: string): Promise<{ wild: Wild; projectId: number }> {
-  const apart = { ...stage, tally: new Tally() }
-  const caller = new Caller(apart)
+async function makeSchemaRequests(
+  context: FuzzContext,
+  cookie: string,
+): Promise<{ schemaRequests: SchemaRequests; projectId: number }> {
+  const separate = { ...context, tally: new Tally() }
+  const caller = new Caller(separate)
   const make = async (id: string, body: Record<string, unknown>): Promise<number> => {
-    const operation = stage.document.operation(id)
-    const answer = await caller.send(operation, plainly(operation, stage.token(), { params: {}, body }))
-    return (parsed(answer) as { id: number }).id
+    const operation = context.document.operation(id)
+    const response = await caller.send(
+      operation,
+      encodePlain(operation, context.token(), { params: {}, body }),
+    )
+    return (parsed(response) as { id: number }).id
   }
-  await stage.makeUsers('wild', 4)
-  const operation = stage.document.operation('users.list')
+  await context.makeUsers('wild', 4)
+  const operation = context.document.operation('users.list')
   const found = await caller.send(
     operation,
-    plainly(operation, stage.token(), { params: {}, query: { q: 'wild' } }),
+    encodePlain(operation, context.token(), { params: {}, query: { q: 'wild' } }),
   )
   const users = (parsed(found) as { data: { id: number }[] }).data.map(({ id }) => id)
   const limits = { max_domains: 10, max_users: 10, max_mails_per_day: 100, max_mails_per_month: 1000 }
@@ -96,31 +105,37 @@ async function makeWild(stage: Stage, cookie: string): Promise<{ wild: Wild; pro
   const [still, plan] = [plans.pop(), plans[0]]
   const project = (name: string, plan_id: number | undefined) =>
     make('projects.create', { name, user_id: users[0], plan_id })
-  const wild = new Wild(stage, cookie)
-  wild.know('users', ...users)
-  wild.know('plans', ...plans)
+  const schemaRequests = new SchemaRequests(context, cookie)
+  schemaRequests.addIds('users', ...users)
+  schemaRequests.addIds('plans', ...plans)
   for (const name of ['Wild', 'Wilder']) {
     const id = await project(name, plan)
-    wild.know('projects', id)
-    await stage.makeMail(id, firstMail(name.toLowerCase()))
-    const list = stage.document.operation('messages.list')
-    const page = await caller.send(list, plainly(list, stage.token(), { params: { project_id: id } }))
-    wild.know('messages', ...(parsed(page) as { data: { id: string }[] }).data.map((one) => one.id))
+    schemaRequests.addIds('projects', id)
+    await context.makeMail(id, firstMail(name.toLowerCase()))
+    const list = context.document.operation('messages.list')
+    const page = await caller.send(list, encodePlain(list, context.token(), { params: { project_id: id } }))
+    schemaRequests.addIds(
+      'messages',
+      ...(parsed(page) as { data: { id: string }[] }).data.map((one) => one.id),
+    )
   }
-  wild.know('audit', 1, 2, 3)
+  schemaRequests.addIds('audit', 1, 2, 3)
   const projectId = await project('Still', still)
   caller.close()
-  return { wild, projectId }
+  return { schemaRequests, projectId }
 }
 
-/** Of somebody who is signed in with both factors and does nothing else; an administrator no more, so that one is alone. */
+/**
+ * The session cookie of a user who has completed two-factor authentication. The user then loses the administrator role,
+ * which leaves the actor as the only administrator.
+ */
 async function sessionCookie(service: Service, database: TestDatabase): Promise<string> {
   const { email, password, totpUri } = await service.makeAdmin('session@example.com')
   const browser = new CookieJar(service.url)
   await browser.post('/v1/auth/sign-in', { email, password })
-  const answer = await browser.post('/v1/auth/totp/code', { code: totpCode(totpUri) })
-  if (answer.status !== 204) throw new Error(`nobody could sign in: ${answer.status}`)
+  const response = await browser.post('/v1/auth/totp/code', { code: totpCode(totpUri) })
+  if (response.status !== 204) throw new Error(`sign-in failed: ${response.status}`)
   await database.query(`update control.users set role = 'user' where email = $1`, [email])
-  const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
+  const cookies = response.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
   return cookies.join('; ')
 }

@@ -15,10 +15,10 @@ import { type Canary, Search } from './canaries.ts'
 import { body, openStage } from './stage.ts'
 
 /**
- * Every kind of secret is put to use, rightly and wrongly, in processes that log all there is to log. Then they are looked
- * for wherever somebody other than their holder may look: a dump of the database, the logs, the audit's export, metrics, traces,
- * answers to requests that fail, what commands print. None is there. In each of these places something that must be there
- * is looked for as well, so that a search that finds nothing has looked at something.
+ * Uses every kind of secret, correctly and incorrectly, in processes that log as much as possible. Then searches for
+ * the secrets in every place that people other than their holders can access: a database dump, the logs, the audit
+ * export, metrics, traces, error responses and command output. No secret may be found. Each channel is also searched
+ * for a control value that must be there, which proves that the search works.
  */
 const secretOf = (name: string): string => `${name}${randomBytes(30).toString('base64url')}`
 const master = randomBytes(32)
@@ -43,7 +43,7 @@ const stage = await openStage({
       POSTERN_DATABASE_URL: database.href,
       POSTERN_AUTH_SECRETS: `1:${own.authSecret}`,
       POSTERN_MASTER_KEYS: `1:${master.toString('hex')}`,
-      // The second offers no TLS, and so is never told the password; mail goes by the first.
+      // The second host does not offer TLS, so it is never sent the password; mail is sent through the first host.
       POSTERN_MTA_HOSTS: `${mta}, ${mta.replace('smtp://', `smtp://postern:${own.mtaPassword}@`)}`,
       POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example.net',
       AWS_SECRET_ACCESS_KEY: own.awsSecret,
@@ -52,7 +52,7 @@ const stage = await openStage({
 })
 const project = `/admin/projects/${stage.project.id}`
 const origin = 'http://localhost:8080'
-const reason = 'A reason that the audit keeps'
+const reason = 'A reason that the audit records'
 
 const canaries: Canary[] = [
   { name: 'master key', text: master.toString('hex'), bytes: master },
@@ -62,14 +62,14 @@ const canaries: Canary[] = [
   { name: 'AWS secret', text: own.awsSecret },
   { name: 'API key', text: stage.secret.replace(/^pk_live_/, '') },
 ]
-/** What was printed by commands that print no secret. */
+/** The output of commands that print no secrets. */
 const printed: string[] = []
 const failures: string[] = []
-/** They lie in the events that tell of them, beside the mail that they lead to; nowhere else. */
+/** Links to inbound mail. They are stored only in their events, in the same database as the mail. */
 const links: Canary[] = []
 
 describe('secrets', () => {
-  it('are put to use: signing in', async () => {
+  it('are used: sign-in', async () => {
     const email = 'canary@postern.example.net'
     const shown = await stage.postern('admin', 'create', '--email', email)
     const [, password = ''] = /password +(\S+)/.exec(shown) ?? []
@@ -87,17 +87,18 @@ describe('secrets', () => {
         signedIn.headers.getSetCookie().find((line) => line.includes('session_token')) ?? '',
       )?.[1] ?? '',
     )
-    const { token: drawn } = (await (await browser.post('/v1/auth/token')).json()) as { token: string }
+    const { token: issued } = (await (await browser.post('/v1/auth/token')).json()) as { token: string }
     const jwt = (await stage.postern('token', '--email', email)).trim()
     const seed = new URL(totpUri).searchParams.get('secret') ?? ''
-    assert.ok(cookie.includes('.') && drawn.split('.').length === 3 && seed.length >= 16)
+    assert.ok(cookie.includes('.') && issued.split('.').length === 3 && seed.length >= 16)
     canaries.push(
       { name: 'password', text: password },
       { name: 'TOTP seed', text: seed, bytes: base32(seed) },
       ...codes.split(' ').map((text, no) => ({ name: `backup code ${no}`, text })),
-      // What it is signed with makes it a cookie: the token before the dot names the session, and opens nothing.
+      // The cookie is valid only with its signature: the token before the dot identifies the session and grants no
+      // access.
       { name: 'session cookie', text: cookie.slice(cookie.lastIndexOf('.') + 1) },
-      { name: 'access token', text: drawn.split('.')[2] ?? '' },
+      { name: 'access token', text: issued.split('.')[2] ?? '' },
       { name: 'token of the shell', text: jwt.split('.')[2] ?? '' },
     )
     const token = cookie.slice(0, cookie.lastIndexOf('.'))
@@ -106,11 +107,11 @@ describe('secrets', () => {
         method: 'POST',
         headers: { origin, cookie: `postern.session_token=${encodeURIComponent(forged)}` },
       })
-      assert.equal(answer.status, 401, 'the name of a session opens nothing')
+      assert.equal(answer.status, 401, 'the session token without its signature grants no access')
     }
   })
 
-  it('are put to use: keys, endpoints, invitations and mail', async () => {
+  it('are used: keys, endpoints, invitations and mail', async () => {
     const made = await body<{ resource: { id: number }; secret: string }>(
       201,
       stage.admin.post(`${project}/endpoints`, {
@@ -153,7 +154,7 @@ describe('secrets', () => {
     await receiver.until(2, '/events')
   })
 
-  it('are put to use: links to mail that came in', async () => {
+  it('are used: links to inbound mail', async () => {
     const route = {
       ...{
         domain_id: stage.domain.id,
@@ -176,17 +177,17 @@ describe('secrets', () => {
       client.write(`${line}\r\n`)
       await client.reply()
     }
-    const told = await stage.eventually('the webhook about the mail has arrived', () =>
+    const webhook = await stage.eventually('the webhook about the message has arrived', () =>
       receiver.got.find((one) => one.body.includes('/v1/inbound/')),
     )
-    const [, link = ''] = /\/v1\/inbound\/([\w-]+)/.exec(told.body) ?? []
+    const [, link = ''] = /\/v1\/inbound\/([\w-]+)/.exec(webhook.body) ?? []
     assert.equal((await fetch(`${stage.apiUrl}/v1/inbound/${link}`)).status, 200)
-    // Its first octets name the mail; those at its end are the signature.
+    // The first octets identify the message; the last ones are the signature.
     links.push({ name: 'link', text: Buffer.from(link, 'base64url').subarray(24).toString('base64url') })
   })
 
-  it('are put where they do not belong, and are not repeated', async () => {
-    // One backup code stands for the others.
+  it('are sent in the wrong places, and responses do not echo them', async () => {
+    // One backup code stands for all of them.
     const misused = canaries.filter(({ name }) => !/^backup code [1-9]/.test(name))
     for (const { text } of misused) {
       for (const answer of await Promise.all(mistakes(text))) failures.push(answer)
@@ -197,7 +198,7 @@ describe('secrets', () => {
     failures.push((await client.reply()) ?? '')
   })
 
-  it('are nowhere but with their holders', async (t) => {
+  it('are not found in any channel', async (t) => {
     for (const args of [['secrets', 'status'], ['audit', 'verify'], ['audit', 'key'], ['version']]) {
       printed.push(await stage.postern(...args).catch((error: Error) => error.message))
     }
@@ -217,8 +218,8 @@ describe('secrets', () => {
     const inDump = new Search(canaries)
     const found: string[] = []
     for (const [name, { text, control }] of Object.entries(channels)) {
-      assert.ok(text.includes(control), `${name} has not been looked at: ${text.slice(0, 500)}`)
-      // Every channel can be searched for what it holds: the same search, for something that is there.
+      assert.ok(text.includes(control), `the control value is missing in ${name}: ${text.slice(0, 500)}`)
+      // The same search finds the control value in the channel.
       assert.notDeepEqual(new Search([{ name: 'control', text: control }]).in(text), [])
       const here = (name === 'dump' ? inDump : search).in(text)
       t.diagnostic(`${name}: ${text.length} characters, ${here.length} found`)
@@ -230,7 +231,7 @@ describe('secrets', () => {
     assert.ok(canaries.length >= 25)
   })
 
-  it('would be found, however they were written', () => {
+  it('would be found in any encoding if they leaked', () => {
     const canary = { name: 'canary', text: 'S+ecret/with "signs" in it', bytes: randomBytes(32) }
     const search = new Search([canary])
     const { text, bytes } = canary
@@ -260,7 +261,7 @@ function base32(text: string): Buffer {
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
 }
 
-/** Opened by hand, with the master key, as docs/operations/secrets.md tells. PEM. */
+/** Decrypts the key with the master key, as described in docs/operations/secrets.md. Returns the key as PEM. */
 async function dkimKey(): Promise<string> {
   const [row] = await stage.database.query<{ id: string; sealed: Buffer; wrapped: Buffer }>(
     `select dkim_keys.id, encrypted_private_key as sealed, wrapped_key as wrapped
@@ -269,25 +270,25 @@ async function dkimKey(): Promise<string> {
   )
   assert.ok(row)
   const key = open(master, `control.project_keys/wrapped_key/${stage.project.id}/1`, row.wrapped)
-  const place = `control.dkim_keys/encrypted_private_key/${stage.project.id}/${row.id}`
-  return open(key, place, row.sealed).toString()
+  const location = `control.dkim_keys/encrypted_private_key/${stage.project.id}/${row.id}`
+  return open(key, location, row.sealed).toString()
 }
 
-function open(key: Buffer, place: string, sealed: Buffer): Buffer {
+function open(key: Buffer, location: string, sealed: Buffer): Buffer {
   const decryption = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 13), { authTagLength: 16 })
-    .setAAD(Buffer.from(place))
+    .setAAD(Buffer.from(location))
     .setAuthTag(sealed.subarray(13, 29))
   return Buffer.concat([decryption.update(sealed.subarray(29)), decryption.final()])
 }
 
-/** What nobody else knows: what comes first, the modulus, is in the DNS for everybody to read. */
+/** The private part of a key. The modulus, which comes first, is public in the DNS. */
 function privateHalf(pem: string): { text: string; bytes: Buffer } {
   const letters = pem.replace(/-----[^-]+-----|\s/g, '')
   const { d = '' } = createPrivateKey(pem).export({ format: 'jwk' })
   return { text: letters.slice(Math.ceil(letters.length * 0.4)), bytes: Buffer.from(d, 'base64url') }
 }
 
-/** Brings a mail by SMTP, with this for a password. */
+/** Submits a message by SMTP with this password. */
 async function submit(password: string): Promise<void> {
   const client = await SmtpClient.openTls(stage.submissionPorts.tls)
   const plain = Buffer.from(`\0postern\0${password}`).toString('base64')
@@ -303,7 +304,7 @@ async function submit(password: string): Promise<void> {
   await client.reply()
 }
 
-/** A secret in places that are not for it. What was answered, header and all. */
+/** Sends a secret in places where it does not belong. Returns the responses with their headers. */
 function mistakes(secret: string): Promise<string>[] {
   const json = { 'content-type': 'application/json' }
   const word = encodeURIComponent(secret)
@@ -340,17 +341,17 @@ function mistakes(secret: string): Promise<string>[] {
   })
 }
 
-/** What no library would send. */
+/** Sends bytes that no HTTP library would send. */
 const rawRequest = (text: string): Promise<string> =>
   new Promise((resolve) => {
-    let heard = ''
+    let received = ''
     const socket = connect(Number(new URL(stage.apiUrl).port), '127.0.0.1', () => socket.write(text))
     socket.setTimeout(patienceMs, () => socket.destroy())
     socket.on('data', (chunk) => {
-      heard += chunk.toString()
+      received += chunk.toString()
     })
     socket.on('error', () => {})
-    socket.on('close', () => resolve(heard))
+    socket.on('close', () => resolve(received))
   })
 
 async function metricsOf(lines: readonly string[]): Promise<string> {
@@ -358,7 +359,7 @@ async function metricsOf(lines: readonly string[]): Promise<string> {
   return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 }
 
-/** All of it, as whoever makes backups has it. */
+/** A complete dump of the database, as in a backup. */
 async function dump(): Promise<string> {
   const [program = 'pg_dump'] = globSync('/usr/lib/postgresql/*/bin/pg_dump').sort().reverse()
   const args = ['--dbname', stage.database.superuserUrl]

@@ -12,7 +12,7 @@ import { signingKeyOf } from './keys.ts'
 import { recordAudit } from './record.ts'
 import { verifyAudit, verifyFiles } from './verify.ts'
 
-/** Where every hash is right, and the whole is not: what is missing beside the chains, what is dated wrongly, what cannot be read. */
+/** Problems behind correct hashes: missing personal data, wrong times and unreadable values. */
 const { db, keys, query, verify, verifyAfter } = await intrudedAudit()
 
 const inPast = (offset: string) =>
@@ -21,7 +21,7 @@ const inPast = (offset: string) =>
     await recordAudit(tx, auditEntry())
   })
 
-/** The export as it would be written, verified. */
+/** Verifies an export, with each line changed by `changed`. */
 async function verifyExported(changed: (line: string) => string = (line) => line) {
   const lines: string[] = []
   for await (const line of exportAudit(db)) lines.push(changed(line.slice(0, -1)))
@@ -42,13 +42,13 @@ describe('personal data', () => {
       (select id from control.audit where chain = 8 and seq = 1) and part = 'subject'`)
   const wanted = /^Personal data is missing in 6 places, but the recorded erasures account for 5/
 
-  test('that was deleted without an erasure on record is found', async () => {
+  test('that was deleted without a recorded erasure is reported', async () => {
     const { ok, first_bad, erased } = await verifyAfter(deleted)
     assert.deepEqual([ok, erased, first_bad?.chain, first_bad?.seq], [false, 6, null, null])
     assert.match(first_bad?.problem ?? '', wanted)
   })
 
-  test('is only said to be uncertain where one chain is verified', async () => {
+  test('is not checked if only one chain is verified', async () => {
     let notes: string[] = []
     await verifyAfter(async () => {
       await deleted()
@@ -59,7 +59,7 @@ describe('personal data', () => {
     assert.ok(notes.includes('Erasures were not checked: that requires all chains.'))
   })
 
-  test('that was taken out of an export is found', async () => {
+  test('that was removed from an export is reported', async () => {
     assert.equal((await verifyExported()).first_bad, null)
     const { first_bad } = await verifyExported((line) =>
       line.replace(/"people":\[\{"part":"actor".*?\}\]/, '"people":[]'),
@@ -70,11 +70,11 @@ describe('personal data', () => {
     )
   })
 
-  test('that was erased while verification read is no fault', async () => {
+  test('can be erased during verification', async () => {
     const reading = verifyAfter(async () => {
       const verification = verify(false)
       await db.transaction((tx) =>
-        erasePerson(tx, { email: 'carol@example.com', requestId: 'r', reason: 'asked for it' }),
+        erasePerson(tx, { email: 'carol@example.com', requestId: 'r', reason: 'erasure request' }),
       )
       assert.equal((await verification).first_bad, null)
     })
@@ -82,8 +82,8 @@ describe('personal data', () => {
   })
 })
 
-describe('a row with a right hash', () => {
-  test('that was dated back is found, after everything else was looked at', async () => {
+describe('a row with a correct hash', () => {
+  test('is reported if it was backdated and there is no other problem', async () => {
     const { first_bad, rows } = await verifyAfter(() => inPast('-400 days'))
     assert.deepEqual([first_bad?.chain, first_bad?.seq, rows], [7, 6, 16])
     assert.match(
@@ -92,11 +92,11 @@ describe('a row with a right hash', () => {
     )
   })
 
-  test('may be a few minutes older than the one before it', async () => {
+  test('can be a few minutes older than the previous row', async () => {
     assert.equal((await verifyAfter(() => inPast('-9 minutes'))).first_bad, null)
   })
 
-  test('and an id that is not above the last is found', async () => {
+  test('is reported if its id is not greater than the previous id', async () => {
     const { first_bad } = await verifyAfter(async () => {
       await query(`select setval('control.audit_id_seq', 400)`)
       await recordEach(db, [auditEntry()])
@@ -106,7 +106,7 @@ describe('a row with a right hash', () => {
     assert.match(first_bad?.problem ?? '', /^Row 7 of chain 7 has the id 301, which is not greater than/)
   })
 
-  test('that is kept out of the checkpoints is found when the next is ten minutes younger', async () => {
+  test('is reported if no checkpoint of the next ten minutes covers it', async () => {
     const kept = (offset: string) => async () => {
       await query(
         'update control.audit_covered c set seq = h.seq from control.audit_heads h where h.chain = c.chain',
@@ -126,17 +126,17 @@ describe('a row with a right hash', () => {
   })
 })
 
-describe('what cannot be read', () => {
+describe('unreadable data', () => {
   const nested = (depth: number) => () =>
     query(`update control.audit set after = ('{"a":' || repeat('[', ${depth}) || repeat(']', ${depth}) || '}')::jsonb
       where chain = 8 and seq = 2`)
 
   for (const depth of [150, 2_000, 5_000]) {
-    test(`a value nested ${depth} levels deep is named by verification, and kills neither list nor export`, async () => {
+    test(`a value nested ${depth} levels deep is reported, and list and export still work`, async () => {
       const { first_bad } = await verifyAfter(async () => {
         await nested(depth)()
         const listed = (await db.read((tx) => searchAudit(tx, { limit: 50 }))).rows.map(auditView)
-        assert.ok(JSON.stringify(listed).includes('This value is nested too deeply. Verify the audit.'))
+        assert.ok(JSON.stringify(listed).includes('This value is nested too deeply. Verify the audit log.'))
         const { first_bad: inFile } = await verifyExported()
         assert.deepEqual([inFile?.chain, inFile?.seq], [8, 2], inFile?.problem)
       })
@@ -144,7 +144,7 @@ describe('what cannot be read', () => {
     })
   }
 
-  test('a checkpoint with deeply nested heads is named', async () => {
+  test('a checkpoint with deeply nested heads is reported', async () => {
     const { first_bad } = await verifyAfter(() =>
       query(
         `update control.audit_checkpoints set heads = (repeat('[', 5000) || repeat(']', 5000))::jsonb where id = 2`,
@@ -153,7 +153,7 @@ describe('what cannot be read', () => {
     assert.match(first_bad?.problem ?? '', /^Checkpoint 2 in the database was altered/)
   })
 
-  test('numbers and times beyond those of JavaScript do not kill the list', async () => {
+  test("numbers and times outside JavaScript's range do not break the list", async () => {
     await verifyAfter(async () => {
       await query(`update control.audit set id = 9223372036854775807, seq = -9223372036854775808, at = 'infinity'
         where chain = 8 and seq = 2`)
@@ -162,7 +162,7 @@ describe('what cannot be read', () => {
     })
   })
 
-  test('an export that goes on from another ends, whatever numbers were forged', async () => {
+  test('an incremental export ends despite forged numbers', async () => {
     await verifyAfter(async () => {
       let next = ''
       for await (const line of exportAudit(db)) next = (JSON.parse(line) as EndLine).next
@@ -174,15 +174,15 @@ describe('what cannot be read', () => {
     })
   })
 
-  test('a row that the database itself cannot read is named, and those around it are read', async () => {
+  test('a row that the database cannot read is reported, and other rows are read', async () => {
     await query(`
       create function public.broken(jsonb) returns jsonb language plpgsql stable as
         $$ begin raise exception 'missing chunk number 0 for toast value 16999' using errcode = 'XX001'; end $$;
       alter table control.audit rename to audit_table;
-      create view control.audit as select chain, seq, id, at, actor_id, actor_digest, subject_digest, request_id, operation,
-        project_id, resource_type, resource_id, reason,
+      create view control.audit as select chain, seq, id, at, actor_kind, actor_id, actor_digest, subject_digest, request_id,
+        operation, project_id, resource_type, resource_id, reason,
         case when chain = 8 and seq = 2 then public.broken(before) else before end as before,
-        after, related, limit_exception, xid, prev_hash, hash from control.audit_table;
+        after, related, limit_exception, bulk_id, xid, prev_hash, hash from control.audit_table;
       grant select on control.audit to postern_admin`)
     try {
       const { first_bad } = await verify(false)
@@ -194,13 +194,13 @@ describe('what cannot be read', () => {
     }
   })
 
-  test('nothing is read on for somebody who no longer waits', async () => {
+  test('verification stops when the caller aborts', async () => {
     const { ok, rows, first_bad } = await verifyAudit(db, { keys, signal: AbortSignal.abort() })
     assert.deepEqual([ok, rows], [false, 0])
     assert.match(first_bad?.problem ?? '', /was stopped before it finished/)
   })
 
-  test('afterwards everything is as it was', async () => {
+  test('all changes were undone', async () => {
     await makeCheckpoints(db, masterKeys)
     assert.equal((await verify(false)).first_bad, null)
   })
