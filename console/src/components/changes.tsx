@@ -59,6 +59,7 @@ const labels: Record<string, string> = {
   id: 'ID',
   url: 'URL',
   user_id: 'Owner',
+  plan: 'Current plan',
   plan_id: 'Plan',
   admin_plan_id: 'Plan override',
   admin_subscription_status: 'Subscription status override',
@@ -100,6 +101,7 @@ function useNames(changes: Change[]): (field: string, value: unknown) => string 
     if (field === 'user_id') return users.find(({ id }) => id === value)?.email
     if (field === 'dns_records' && Array.isArray(value)) return `${value.length} records`
     if (field === 'identity' && isIdentity(value)) return value.state
+    if (field === 'plan' && isPlan(value)) return value.name
     return field.endsWith('plan_id') ? plans.find(({ id }) => id === value)?.name : undefined
   }
 }
@@ -127,6 +129,9 @@ function textOf(value: unknown): string {
 
 const isIdentity = (value: unknown): value is { state: string } =>
   typeof value === 'object' && value !== null && 'state' in value && typeof value.state === 'string'
+
+const isPlan = (value: unknown): value is { name: string } =>
+  typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
 
 /** RFC 3339, in UTC. */
 const isTime = (value: unknown): value is string =>

@@ -23,7 +23,9 @@ export const cell = command('cell', {
     })
     progress.end()
     print(json, { cell: name, is_new: done === 'begun' }, () =>
-      done === 'begun' ? `Cell "${name}" now replicates the control database.` : `Cell "${name}" is up to date.`,
+      done === 'begun'
+        ? `Cell "${name}" now replicates the control database.`
+        : `Cell "${name}" is up to date.`,
     )
   },
 })
