@@ -152,7 +152,7 @@ function measurePgbench(scenario: Scenario, senders: Sender[], script: PgbenchSc
     senders: scenario.senders,
     identity_offset: sender.identityId - sender.projectId,
     key_offset: sender.apiKeyId - sender.projectId,
-    // The timestamp in the id, which is unique to this run.
+    // The timestamp in the id. It is unique to this run.
     prefix: (Date.now() + ++runs).toString(16).padStart(12, '0'),
     ...script.constants,
   }

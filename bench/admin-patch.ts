@@ -9,9 +9,9 @@ import { type Postern, startPostern } from './postern.ts'
 import { captureStatements, type Statement } from './statements.ts'
 
 /**
- * `npm run bench:admin-patch`: the number of administrative edits with audit rows that the API makes per second,
- * compared with pgbench sending the same statements to the same PostgreSQL in the same run. bench/README.md explains
- * the figures.
+ * `npm run bench:admin-patch`: the number of administrative edits, each with an audit row, that the API performs per
+ * second, compared with pgbench sending the same statements to the same PostgreSQL in the same run. bench/README.md
+ * explains the figures.
  */
 const { values: options } = parseArgs({
   options: {

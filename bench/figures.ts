@@ -86,7 +86,7 @@ export async function machineCpuSeconds(): Promise<number> {
   return (user + nice + system + interrupts.reduce((sum, ticks) => sum + ticks, 0)) / ticksPerSecond
 }
 
-/** Waits until, averaged over three seconds, at most this many cores are busy. */
+/** Waits until at most this many cores are busy, averaged over three seconds. */
 export async function waitForIdleMachine(coresAtMost: number): Promise<void> {
   if (coresAtMost >= availableParallelism()) return
   for (const deadline = Date.now() + 30 * 60_000; Date.now() < deadline; ) {

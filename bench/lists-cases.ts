@@ -21,7 +21,7 @@ function combinations(values: Values): Record<string, string>[] {
 }
 
 // Ordered by how many names contain the text: all, one in thirteen, one in a thousand, a few, none (although each
-// trigram is common), none. After these come texts for which a trigram index does not help.
+// trigram is common), none. They are followed by texts for which a trigram index does not help.
 const parts = [
   null,
   'project',

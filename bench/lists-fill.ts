@@ -140,7 +140,7 @@ const projectStatements = (count: number): Record<string, string> => ({
     select id, case when is_locked then floor(40 * ${chance('id', 11)}) else 100 - floor(95 * ${chance('id', 11)} ^ 4) end,
            floor(1000 * ${chance('id', 12)} ^ 4), floor(100 * ${chance('id', 13)} ^ 4), floor(50 * ${chance('id', 14)} ^ 6)
       from control.projects`,
-  // Most projects have no members other than their owner. If invited members are counted, one project in a few hundred
+  // Most projects have no members other than their owner. If invited members are counted, one in a few hundred projects
   // exceeds its plan's limit.
   members: `
     insert into control.members (project_id, user_id, email, name, role, joined_at)
@@ -184,7 +184,7 @@ export const operations: [operation: string, type: string, share: number][] = [
   ['projects.set-billing', 'project', 1],
 ]
 
-/** This project has a hundredth of all rows; chain 0 has the rows without a project; the rest are spread evenly. */
+/** This project has 1% of all rows, and chain 0 has the rows without a project. The rest are spread evenly. */
 export const busyProject = 5
 /** Ordered by number of changes: the first made two thirds of them. */
 export const actors = [2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007]

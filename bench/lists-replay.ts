@@ -23,7 +23,7 @@ export interface Plan {
 
 const small = ['plans']
 
-/** The query plan of each statement, under the settings made before it. */
+/** The query plan of each statement, with the settings that were in effect when it was sent. */
 export async function planOf(client: pg.Client, statements: Statement[]): Promise<Plan[]> {
   const plans: Plan[] = []
   for (const { text, values } of statements) {

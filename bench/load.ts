@@ -1,7 +1,7 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** The two load generators. Both are written in C, and their cost is small compared with what they measure. */
+/** The two load generators. Both are written in C, and use little CPU time compared with the programs they measure. */
 export interface Load {
   seconds: number
   connections: number

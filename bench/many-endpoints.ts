@@ -60,7 +60,7 @@ const receiver = await startReceiver(postern.directory, files)
 // Runs in a separate process, so the dead receivers do not slow down the measured one.
 const graveyard = await startReceiver(postern.directory, files)
 const refusedPort = await closedPort()
-// A separate connection, so writes for dead endpoints do not delay those for healthy ones.
+// A separate connection, so writes for dead endpoints do not delay writes for healthy ones.
 const other = new pg.Client({ connectionString: postern.ownerUrl })
 await other.connect()
 const environment = {
@@ -217,7 +217,7 @@ async function write(
   return committed
 }
 
-/** The delay of each event, which must have arrived exactly once. */
+/** Returns the delay of each event. Throws unless every event arrived exactly once. */
 async function waitsOf(committed: ReadonlyMap<string, number>): Promise<number[]> {
   await receiver.until(warmUpSeconds * rate + committed.size, patienceMs)
   const { ids, times } = await receiver.read()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import nodemailer from 'nodemailer'
 
-/** The comparison program of bench:dispatch, started by it: plain nodemailer composes, signs and sends the messages. */
+/** The comparison program that bench:dispatch starts: plain nodemailer composes, signs and sends the messages. */
 const { port, sessions, mailsPerSession, count, domain, privateKey, sampleMessage } = JSON.parse(
   readFileSync(process.argv[2] ?? '', 'utf8'),
 ) as {

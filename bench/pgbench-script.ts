@@ -23,7 +23,7 @@ export interface Meanings {
   answers: { of: RegExp; take: string }[]
 }
 
-/** `captures` are the statements of several requests of the same kind, which differ only in their parameters. */
+/** `captures` contains the statements of several similar requests. The captures differ only in their parameters. */
 export function pgbenchScript(captures: Statement[][], meanings: Meanings): PgbenchScript {
   const [first = [], ...others] = captures
   const texts = (statements: Statement[]): string => statements.map(({ text }) => text).join('\n')

@@ -70,7 +70,7 @@ export interface PartOptions {
 export interface PosternOptions extends PartOptions {
   /** Replaces the single PostgreSQL server; the replacement's data is deleted when it stops. */
   cluster?: ((home: string) => Promise<Cluster>) | undefined
-  /** PostgreSQL's data folder, which is reused and kept. */
+  /** PostgreSQL's data folder. It is reused, and kept at the end. */
   data?: string | undefined
   /** PostgreSQL settings, including those that require a restart. */
   settings?: Record<string, string>
@@ -220,7 +220,7 @@ const environment = (databaseUrl: string, ownerUrl: string): Record<string, stri
   POSTERN_REQUESTS_PER_MINUTE_PER_API_KEY: '1000000000',
 })
 
-/** The keys are stored with data that is kept, because the data could not be decrypted without them. */
+/** If the data folder is kept, the keys are stored in it, because the data cannot be decrypted without them. */
 async function secretsOf(data: string | undefined): Promise<Record<string, string>> {
   const fresh = {
     POSTERN_AUTH_SECRETS: `1:${randomBytes(32).toString('hex')}`,

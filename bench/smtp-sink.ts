@@ -21,8 +21,8 @@ export interface SmtpSink {
 
 /**
  * `onMail` is called before a message is acknowledged. `paceOf` returns the delay, either as a number of ms or as a
- * promise to wait for; `closed` resolves when the client disconnects. `refuse` returns the reply if it rejects the
- * recipient, otherwise undefined.
+ * promise to wait for; `closed` resolves when the client disconnects. `refuse` returns the reply that rejects the
+ * recipient, or undefined to accept the recipient.
  */
 export async function startSmtpSink(
   onMail: (mail: Received) => void,

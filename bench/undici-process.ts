@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent } from 'undici'
 
-/** The comparison program of bench:webhooks, started by it: plain undici posts the bodies with a fixed concurrency. */
+/** The comparison program that bench:webhooks starts: plain undici posts the bodies with a fixed concurrency. */
 const { port, ca, atOnce, count, body } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as {
   port: number
   ca: string

@@ -9,10 +9,10 @@ import type { Delivery } from '../server/src/testing/peers/sink.ts'
 import { body, makePlan, openStage } from './stage.ts'
 
 /**
- * The shop has programs that only support SMTP. They submit mail to `postern intake`, with the API key as the password:
- * swaks as a simple client, and the shop's own Postfix, which uses Postern as its smart host and queues mail while
- * Postern is unavailable. Submitted mail is treated like any other message: checked, counted, signed, delivered and
- * reported.
+ * The shop has programs that only support SMTP. They submit mail to `postern intake`, with the API key as the password.
+ * The programs are swaks, as a simple client, and the shop's own Postfix, which uses Postern as its smart host and
+ * queues mail while Postern is unavailable. Submitted mail is treated like any other message: checked, counted, signed,
+ * delivered and reported.
  */
 const stage = await openStage()
 const project = `/admin/projects/${stage.project.id}`

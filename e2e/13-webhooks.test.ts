@@ -28,7 +28,7 @@ interface Attempt {
   status: number | null
 }
 
-/** Each endpoint has its own path at the receiver. */
+/** Each endpoint has its own path on the receiver. */
 async function makeEndpoint(name: string, ...events: string[]): Promise<{ id: number; secret: string }> {
   const { resource, secret } = await body<{ resource: Endpoint; secret: string }>(
     201,

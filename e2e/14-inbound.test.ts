@@ -8,9 +8,9 @@ import { startReceiver } from '../server/src/testing/peers/webhook-receiver.ts'
 import { body, confirmationLink, openStage } from './stage.ts'
 
 /**
- * The shop receives mail. Its customers write to shop.example.org, whose MX is Postern; the routes apply to their mail
- * as soon as they are created. One customer uses swaks; another has its own Postfix, which queues mail that it could
- * not deliver and retries.
+ * The shop receives mail. Its customers write to shop.example.org, whose MX is Postern. Each route applies as soon as
+ * it is created. One customer uses swaks; another has its own Postfix, which queues and retries mail that it could not
+ * deliver.
  */
 const receiver = await startReceiver()
 const stage = await openStage({

@@ -18,7 +18,7 @@ import { body, openStage } from './stage.ts'
  * Uses every kind of secret, correctly and incorrectly, in processes that log as much as possible. Then searches for
  * the secrets in every place that people other than their holders can access: a database dump, the logs, the audit
  * export, metrics, traces, error responses and command output. No secret may be found. Each channel is also searched
- * for a control value that must be there, which proves that the search works.
+ * for a control value that must be found, to prove that the search works.
  */
 const secretOf = (name: string): string => `${name}${randomBytes(30).toString('base64url')}`
 const master = randomBytes(32)
@@ -187,7 +187,7 @@ describe('secrets', () => {
   })
 
   it('are sent in the wrong places, and responses do not echo them', async () => {
-    // One backup code stands for all of them.
+    // One backup code represents all of them.
     const misused = canaries.filter(({ name }) => !/^backup code [1-9]/.test(name))
     for (const { text } of misused) {
       for (const answer of await Promise.all(mistakes(text))) failures.push(answer)

@@ -7,10 +7,10 @@ import { mailOf, openCellStage, type Shop } from './cells.ts'
 import { body, type Message, type MessageEvent } from './stage.ts'
 
 /**
- * The control database is on one PostgreSQL server, and mail is on two others: two cells, each with some of the
- * projects and a replica of control. Mail is sent in both; then cell a's server is killed. Cell b and control are not
- * affected. When cell a is back, none of its accepted messages are lost, and it receives the changes made in the
- * meantime.
+ * The control database is on one PostgreSQL server. Mail is on two others: two cells, each with some of the projects
+ * and a replica of the control database. Mail is sent in both cells; then cell a's server is killed. Cell b and the
+ * control side are not affected. When cell a is back, none of its accepted messages are lost, and it receives the
+ * changes made in the meantime.
  */
 const stage = await openCellStage()
 const { admin, sink, a, b, shopA, shopB } = stage
@@ -93,7 +93,7 @@ describe('two cells and one control', () => {
       'message.delivered',
       'message.sent',
     ])
-    // At control, the messages can be read through the API and are counted in the relayed statistics.
+    // On the control side, the messages can be read through the API and are counted in the relayed statistics.
     await body(200, admin.get(`${projectPath(shopA)}/messages/${ids[0]}`))
     await body(200, admin.get(`${projectPath(shopB)}/usage`))
     for (const [shop, whose] of [[atA, shopA] as const, [atB, shopB] as const]) {
@@ -201,7 +201,8 @@ describe("while cell a's replica of control is outdated because its subscription
     return ((await answer.json()) as { replica?: string }).replica === 'stale'
   }
   /**
-   * Whether the replica's age exceeds the limit by the cell server's clock. Queried before the request it applies to.
+   * Whether the replica's age, measured by the cell server's clock, exceeds the limit. Queried before the request it
+   * applies to.
    */
   const isBeyondLimit = async () => {
     const [row] = await a.query<{ is_beyond: boolean }>(

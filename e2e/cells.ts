@@ -16,9 +16,9 @@ import { type Dns, mxHost, openDns, returnPathHost } from './parts.ts'
 import { body, type Domain, makePlan, scopes, verify } from './stage.ts'
 
 /**
- * Three PostgreSQL servers: one for control and one for each of two cells. `postern api` and `postern worker` run at
- * control, `postern all` in each cell, with one Postfix and one sink. Cell b receives all reports, regardless of which
- * cell they are for.
+ * Three PostgreSQL servers: one for the control database and one for each of two cells. `postern api` and `postern
+ * worker` run on the control side, and `postern all` runs in each cell, with one Postfix and one sink. Cell b receives
+ * all reports, regardless of which cell they are for.
  */
 export interface CellStage {
   control: Site

@@ -190,7 +190,7 @@ export async function verify(
 }
 
 /**
- * The confirmation link mailed to a forward's target, rewritten to the API's address. The scenario must set
+ * The confirmation link emailed to a forward's target, rewritten to the API's address. The scenario must set
  * POSTERN_SYSTEM_MAIL_FROM.
  */
 export async function confirmationLink(

@@ -170,7 +170,7 @@ async function sendAndWait(key: string): Promise<void> {
 if (process.argv[2] === undefined) {
   makeImage()
   const images = buildImages()
-  // The child process has only its own network namespace.
+  // The child process gets a new network namespace and shares all others with this process.
   const args = ['--net', process.execPath, import.meta.filename, JSON.stringify(images)]
   process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1
   for (const { files } of new Set(Object.values(images))) rmSync(files, { recursive: true, force: true })

@@ -19,8 +19,8 @@ import {
 import { SmallDisk } from './small-disk.ts'
 
 /**
- * `npm run prove:disk`: PostgreSQL's data, its WAL and Postfix's queue are on separate small disks, which become full
- * under load. proofs/README.md lists the criteria.
+ * `npm run prove:disk`: PostgreSQL's data, its WAL and Postfix's queue are on separate small disks that fill up under
+ * load. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {

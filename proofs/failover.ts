@@ -21,9 +21,9 @@ import {
 } from './run.ts'
 
 /**
- * `npm run prove:failover`: three PostgreSQL servers under Patroni and etcd behind HAProxy (deploy/patroni). Under
- * load, the primary is killed, only its Patroni is killed, and the synchronous standby is paused. proofs/README.md
- * lists the criteria.
+ * `npm run prove:failover`: three PostgreSQL servers under Patroni and etcd behind HAProxy (deploy/patroni). The
+ * faults, injected under load: the primary is killed, only the primary's Patroni is killed, or the synchronous standby
+ * is paused. proofs/README.md lists the criteria.
  */
 const { values: options } = parseArgs({
   options: {
@@ -89,7 +89,7 @@ interface Struck {
   writeGapMs: number
   /** The time until the node rejoined the cluster. */
   rejoinedMs: number
-  /** Whether the node rejoined by pg_rewind, or by a new base backup. */
+  /** Whether the node rejoined with pg_rewind or with a new base backup. */
   rewound: boolean
   copied: boolean
 }

@@ -7,8 +7,8 @@ import { openWorld, type World } from './install/internet.ts'
 import { bootMachine, type Machine, makeImage } from './install/machine.ts'
 
 /**
- * `npm run prove:install`: runs the exact commands in docs/guide/install.md on a clean Debian 12. It requires root,
- * mmdebstrap, systemd-container and knot. It also performs the operator's steps: it publishes the DNS records and
+ * `npm run prove:install`: runs the exact commands in docs/guide/install.md on a clean Debian 12 system. It requires
+ * root, mmdebstrap, systemd-container and knot. It also performs the operator's steps: it publishes the DNS records and
  * replaces `pk_live_…` with the printed key.
  */
 const root = path.resolve(import.meta.dirname, '..')
@@ -136,7 +136,7 @@ if (process.argv[2] === undefined) {
   execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
   const packed = execFileSync('npm', ['pack', './server/dist', '--silent'], { cwd: root, encoding: 'utf8' })
   const tarball = path.join(root, packed.trim())
-  // The child process has only its own network namespace.
+  // The child process gets a new network namespace and shares all others with this process.
   const args = ['--net', process.execPath, import.meta.filename, tarball]
   process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1
 } else {

@@ -154,7 +154,7 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
     stopNoting()
     times.push({ phase, from, to: now() })
     say(phase.name)
-    // Lets the effects of this phase end before the next one starts.
+    // Gives the effects of this phase time to end before the next one starts.
     await sleep(phaseMs / 4)
   }
   const oldest = await leases.stop()

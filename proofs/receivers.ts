@@ -60,7 +60,7 @@ const bad: Phase[] = [
   { name: 'silence', worsen: ({ line }) => setting(line, { isSilent: true }) },
   { name: 'one byte per second', worsen: ({ line }) => setting(line, { bytesPerSecond: 1 }) },
   {
-    // The endpoint is healthy again each time it stops responding.
+    // The receiver responds between silences, so its endpoints are healthy each time it stops responding.
     name: 'intermittent silence',
     worsen({ line }) {
       const stop = every(3000, () => Object.assign(line, { isSilent: !line.isSilent }))

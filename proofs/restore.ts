@@ -179,7 +179,7 @@ async function untilDisaster(postern: Postern): Promise<Before> {
   return { moment: rows[0]?.moment ?? '', kept, later, auditRows: Number(rows[0]?.audit), backupMs }
 }
 
-/** Waits until all WAL, including the data loss, is in the repository. */
+/** Waits until all WAL, including the WAL of the data loss, is in the repository. */
 async function archived(superuser: pg.Client): Promise<void> {
   const { rows } = await superuser.query<{ last: string }>(`select pg_walfile_name(pg_switch_wal()) as last`)
   for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(200)) {
@@ -268,7 +268,7 @@ async function keepBack(postern: Postern, url: string, sink: Restoring['sink']):
   if (sink.count() !== before) faults.push(`${sink.count() - before} messages were sent despite the hold`)
 }
 
-/** Verifies the audit against the checkpoints copied at the target (valid) and against later ones (invalid). */
+/** The audit log must be valid against the checkpoints copied at the target, and invalid against later ones. */
 async function verify(postern: Postern, url: string): Promise<void> {
   const environment = onRestored(url)
   const against = (file: string) =>

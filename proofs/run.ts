@@ -48,7 +48,7 @@ export interface FaultRun {
   /** Settings for every process. */
   environment?: Record<string, string>
   /**
-   * Adds a component between the processes, such as an MTA before the sink or a faulty connection. Returns settings for
+   * Adds a component between the processes, such as an MTA in front of the sink or a faulty connection. Returns settings for
    * every process; by default the worker sends to the sink.
    */
   lay?(ground: Environment): Promise<Record<string, string>>
@@ -71,7 +71,7 @@ export interface Environment {
   sink: Sink
   /** The sink's ledger file. */
   received: string
-  /** The ports of the API and the intake, also after restarts. */
+  /** The ports of the API and the intake. They do not change when a process restarts. */
   httpPort: number
   intakePort: number
   /** Works across restarts of PostgreSQL. */
@@ -268,8 +268,8 @@ async function waitForDrain(
 }
 
 /**
- * Longer than the time from when a message is sent until the reporter's next poll. In between, the message is not
- * visible.
+ * Longer than the time from when a message is sent until the reporter's next poll. Until that poll, this check cannot
+ * see the message.
  */
 const quietMs = 3000
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { clockProperties, findComparisons, readSource } from './clock/comparisons.ts'
 
 /**
- * Nothing in CI asserts a duration, because on a busy machine such an assertion fails even without a defect. This check
+ * No check in CI asserts a duration, because on a busy machine such an assertion can fail without a defect. This check
  * rejects comparisons of two clock readings in tests and their support code (clock/comparisons.ts), and options that
  * limit a duration, a ratio or a percentile in the short fault runs.
  */

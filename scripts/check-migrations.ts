@@ -8,8 +8,8 @@ import { contractFaults, releasesIn } from './migrations/contract.ts'
  * Migrations expand first and contract one release later (docs/operations/upgrade.md). Each file added after the first
  * release is applied to a private PostgreSQL, and rejected if it is incompatible with the program's previous release.
  *
- * Nothing has been released yet: until 0.1.0, files can be changed and removed. After that release, this is the number
- * of its last file.
+ * Nothing has been released yet: until 0.1.0, files can be changed and removed. After that release, this constant is
+ * the number of its last file.
  */
 const firstRelease = Number.POSITIVE_INFINITY
 
@@ -35,7 +35,7 @@ async function checkAll(): Promise<string[]> {
     await client.query(await readFile(new URL('server/roles.sql', root), 'utf8'))
     await client.query('grant create on database postgres to postern_owner')
     await client.query('set role postern_owner; set search_path = pg_catalog; create schema postern')
-    // The table that node-pg-migrate creates, which the migrations expect.
+    // The table that node-pg-migrate creates. The migrations expect it to exist.
     await client.query(
       'create table postern.migrations (id serial primary key, name varchar(255), run_on timestamp)',
     )

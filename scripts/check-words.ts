@@ -163,7 +163,7 @@ function missedPlants(): string[] {
   )
 }
 
-/** The number of phrases in a planted sentence besides the intended one. */
+/** The number of phrases found in a planted sentence, not counting the intended one. */
 function overlaps(sentence: string, phrase: string): number {
   return phrasesIn({ text: sentence, line: 1 }).filter((hit) => hit.phrase !== phrase).length
 }

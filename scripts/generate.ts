@@ -66,7 +66,7 @@ async function databaseTypes(): Promise<string> {
   }
 }
 
-/** The document as served by the API. Serving it makes no queries, so the database does not have to exist. */
+/** The document as served by the API. Serving it requires no queries, so the database does not have to exist. */
 async function openapi(): Promise<string> {
   const config = loadConfig({
     POSTERN_DATABASE_URL: 'postgres://nobody@localhost/unused',

@@ -31,8 +31,8 @@ export const environment = {
 }
 
 /**
- * Fills the compile cache with processes that exit normally, because killed processes, which are common in tests, do
- * not write it.
+ * Fills the compile cache by running processes that exit normally. Tests often kill their processes, and a killed
+ * process does not write the cache.
  */
 function compile(): void {
   for (const program of [
@@ -56,7 +56,7 @@ export interface TestRun {
   timeoutMs: number
 }
 
-/** If more files than this fail, they probably have a common cause, and repeating them is pointless. */
+/** If more files than this fail, the failures probably share a cause, and rerunning the files is pointless. */
 const repeatedAtMost = 10
 
 /**

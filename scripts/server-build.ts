@@ -33,7 +33,7 @@ export async function buildServer(): Promise<void> {
   await rm(built, { recursive: true, force: true })
   const bundle = await rolldown({
     cwd: server,
-    // The entry module of a thread must be a separate file without other side effects.
+    // The entry module of a worker thread must be a separate file without other side effects.
     input: {
       postern: 'src/bin/postern.js',
       'composer-threads': 'src/formats/composer-threads.ts',

@@ -7,7 +7,7 @@ import asyncHooks, { type HookCallbacks } from 'node:async_hooks'
  * their file, which still fails (untracked-promises.test.ts). A `describe` must not await anything before it has
  * declared its tests; otherwise the tests are not attributed to it.
  *
- * The first hook is the runner's, which is created when the runner is loaded. Later hooks are unchanged.
+ * Only the first hook is changed: the runner creates it when it is loaded.
  */
 const { createHook } = asyncHooks
 

@@ -30,7 +30,7 @@ export const theme = createTheme({
   components: { Modal: { defaultProps: { classNames: { title: 'dialog-title' } } } },
 })
 
-/** Alerts use the colours of the badges, which have sufficient contrast. */
+/** Alerts use the badges' colours, because these have sufficient contrast. */
 const alerts = {
   '--mantine-color-green-light': 'var(--postern-good-ground)',
   '--mantine-color-green-light-color': 'var(--postern-good)',

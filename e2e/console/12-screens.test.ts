@@ -83,7 +83,7 @@ describe('screens, wide and narrow, light and dark', () => {
   })
 })
 
-/** Inserts thirty days of counters, in the form in which the mail side writes them. */
+/** Inserts thirty days of counters, in the form in which the mail database stores them. */
 async function mailOf(projectId: number): Promise<void> {
   await session.database.query(
     `with days as (

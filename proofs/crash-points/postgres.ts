@@ -8,8 +8,8 @@ import {
 import type { Reader, Watcher } from './tapped-proxy.ts'
 
 /**
- * PostgreSQL: each statement that concerns mail, its response, and each COMMIT after a change. A transaction without a
- * change, and its statements, are not points.
+ * PostgreSQL: each statement that concerns mail, its response, and each COMMIT after a change. Transactions that change
+ * nothing contain no points.
  */
 export const readPostgres = (watch: Watcher): Reader => new PostgresReader(watch)
 

@@ -19,7 +19,7 @@ export interface Place {
   sender: Sender
   /** Sends a request with an access token. */
   ask(token: string, path: string, body?: object): Promise<{ id: number }>
-  /** Invites a member to a new project owned by the token's user, and returns the mailed invitation token. */
+  /** Invites a member to a new project owned by the token's user, and returns the emailed invitation token. */
   invite(token: string): Promise<string>
   close(): Promise<void>
 }

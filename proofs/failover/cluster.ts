@@ -16,8 +16,8 @@ import { credentialsIn, getWith } from './mutual-tls.ts'
 import { DatabaseNode, type Estate, type Member, type NodePlace, until } from './node.ts'
 
 /**
- * Three PostgreSQL servers under Patroni and etcd, behind HAProxy, all on the loopback interface. The configuration is
- * the one in deploy/patroni; only addresses, paths and passwords differ. On Debian: apt-get install patroni etcd-server
+ * Three PostgreSQL servers under Patroni and etcd, behind HAProxy, all on the loopback interface. The configuration
+ * comes from deploy/patroni; only addresses, paths and passwords differ. On Debian: apt-get install patroni etcd-server
  * haproxy.
  */
 export interface Trio extends Cluster {

@@ -23,7 +23,7 @@ export interface Watch {
 }
 
 const everyMs = 100
-/** Longer than any commit that is acknowledged has to wait. */
+/** Longer than any acknowledged commit has to wait. */
 const patienceMs = 30_000
 
 export async function startWatch(url: string, nodes: readonly DatabaseNode[]): Promise<Watch> {

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A clean Debian 12 booted with its own systemd (systemd-nspawn) in the network namespace of this process. */
+/** A clean Debian 12 system, booted with its own systemd (systemd-nspawn) in this process's network namespace. */
 export interface Machine {
   home: string
   /** Runs a command as root and returns its output. The exit code must be 0. */
@@ -28,8 +28,8 @@ const image = path.join(root, 'node_modules/.cache/debian-12.tar')
 const packages = ['systemd', 'systemd-sysv', 'dbus', 'ca-certificates', 'postgresql', 'postfix', 'curl']
 
 /**
- * Creates a root file system of Debian 12 with these packages as a tar file. This takes a minute or two and needs
- * network access.
+ * Creates a Debian 12 root file system with these packages, as a tar file. This takes a minute or two and needs network
+ * access.
  */
 export function makeDebian(file: string, packages: readonly string[]): void {
   if (existsSync(file)) return

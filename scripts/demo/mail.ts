@@ -4,9 +4,9 @@ import { abusive, makeMessages } from './messages.ts'
 import { noise } from './noise.ts'
 
 /**
- * Thirty days of counters, as the mail side would have written them. The worker then relays them to control, which
- * updates scores and lifetime statistics. Most senders are healthy, some have an outdated list, and one has started
- * sending to purchased addresses; an operator should find that sender.
+ * Thirty days of counters, in the form in which the mail database stores them. The worker then relays them to the
+ * control database, where scores and lifetime statistics are updated. Most senders are healthy, some have an outdated
+ * list, and one has started sending to purchased addresses; an operator should find that sender.
  */
 const days = 30
 /** The index, among the demo projects, of a project with an outdated list. */

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { noise, pick } from './noise.ts'
 
 /**
- * The messages of the last hours with their events: a few dozen for each project that can send. Limited to the last
+ * Messages from the last few hours, with their events: a few dozen for each project that can send. Limited to the last
  * day, because the first partition is yesterday's.
  */
 const hours = 22

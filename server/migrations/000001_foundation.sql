@@ -41,13 +41,13 @@ language sql immutable strict parallel safe
 return (encode(substring(int8send((extract(epoch from at) * 1000)::bigint) from 3), 'hex')
         || '00000000000000000000')::uuid;
 
--- The key of an advisory lock. A transaction that accepts a project's outgoing mail for a domain name holds the lock in
--- shared mode.
+-- The key of an advisory lock on one of a project's domain names. A transaction that accepts a project's outgoing mail for
+-- the name holds the lock in shared mode.
 create function postern.acceptance_lock(project_id bigint, name text) returns bigint
 language sql immutable strict parallel safe
 return hashtextextended('postern acceptance ' || name, project_id);
 
--- The project of a customer's transaction, or null, which matches no row, if the setting was not set. After a transaction
+-- The project of a customer's transaction. Null, which matches no row, if the setting is not set. After a transaction
 -- that set it, PostgreSQL resets the setting to '' instead of null, hence nullif.
 create function postern.current_project() returns bigint
 language sql stable parallel safe
@@ -59,8 +59,8 @@ language sql stable parallel safe
 return nullif(current_setting('postern.domain_id', true), '')::bigint;
 
 -- Row-level security for a table whose rows belong to projects: a second line of defense behind scoped queries. FORCE
--- applies it to the owner as well, which needs BYPASSRLS. One policy per role: with a single `role = admin OR project = …`
--- policy, PostgreSQL does not use the index for text search.
+-- applies it to the table owner as well, so the owner needs BYPASSRLS. One policy per role: with a single `role = admin OR
+-- project = …` policy, PostgreSQL does not use the index for text search.
 create procedure postern.protect(owned regclass, project_column name default 'project_id')
 language plpgsql as $$
 begin
@@ -94,7 +94,7 @@ $$;
 -- operator may have installed it in another schema, so the schema is looked up below.
 create extension if not exists pg_trgm with schema postern;
 
--- fastupdate = off: otherwise every search would read the list of pending entries, which grows to 4 MB.
+-- fastupdate = off: otherwise every search would read the list of pending entries, which can grow to 4 MB.
 create procedure postern.make_searchable(searched regclass, variadic expressions text[])
 language plpgsql as $$
 declare

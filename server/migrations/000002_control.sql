@@ -33,7 +33,8 @@ grant select, insert, update on control.users to postern_admin;
 grant select (id, email, name, is_active) on control.users to postern_mail;
 grant select on control.users to postern_readonly;
 
--- A user of an external OpenID Connect issuer, identified by (iss, sub), because the owner of an email address can change.
+-- A user of an external OpenID Connect issuer. Identified by (iss, sub), because an email address can pass to another
+-- person.
 create table control.external_logins (
   issuer text not null,
   subject text not null,
@@ -60,7 +61,7 @@ create table control.sessions (
 create index on control.sessions (user_id);
 create index on control.sessions (expires_at);
 grant select, insert, update, delete on control.sessions to postern_identity;
--- Administrators can revoke sessions but cannot read their tokens.
+-- Administrators can revoke sessions but cannot read session tokens.
 grant delete, select (id, user_id, expires_at, created_at) on control.sessions to postern_admin;
 
 -- Using a session renews it, up to a week after sign-in.
@@ -169,15 +170,15 @@ language sql immutable
 return make_interval(secs => case when failures < 10 then 0 else least(power(2, least(failures - 10, 10)), 900) end);
 
 -- Password reset links.
---   requested (token_hash null) → usable    the worker mailed the link, or an operator issued it
---   usable → (deleted)                      used, invalidated by the use of another of the user's links, or expired
--- A request for an address without an account inserts a row without a user, which the worker deletes. Every address thus
--- gets the same response.
+--   requested (token_hash null) → usable    the worker emailed the link, or an operator issued it
+--   usable → (deleted)                      used, invalidated because another of the user's links was used, or expired
+-- A request for an address without an account inserts a row without a user, and the worker deletes that row. Every address
+-- therefore gets the same response.
 create table control.password_resets (
   id bigint generated always as identity primary key,
   user_id bigint references control.users on delete cascade,
   token_hash bytea unique check (octet_length(token_hash) = 32),
-  -- When the message was handed off or permanently rejected, or the command line printed the link. Null if not mailed yet.
+  -- When the message was handed off or permanently rejected, or the command line printed the link. Null if not sent yet.
   mailed_at timestamptz,
   created_at timestamptz not null default postern.now(),
   expires_at timestamptz not null
@@ -203,7 +204,8 @@ create index on control.daily_counts (day);
 grant select, insert, update on control.daily_counts to postern_identity;
 grant select, delete on control.daily_counts to postern_admin;
 
--- Increments one of today's counters. The row stays locked until the transaction ends, which serializes concurrent counts.
+-- Increments one of the current day's counters. The row stays locked until the transaction ends, so concurrent counts are
+-- serialized.
 create function control.count_today(counted text, counted_key text) returns integer
 language sql security definer set search_path = pg_catalog as $$
   insert into control.daily_counts as counts (kind, key, count)
@@ -236,7 +238,7 @@ begin
      order by used_at limit at_most));
   get diagnostics gone = row_count;
   most := greatest(most, gone);
-  -- In milliseconds, from the clock of the counting process.
+  -- In milliseconds, from the counting process's clock.
   delete from control.sign_in_rates where id = any(array(
     select id from control.sign_in_rates
      where last_request < (extract(epoch from postern.now() - interval '1 day') * 1000)::bigint
@@ -294,13 +296,13 @@ create index on control.projects (admin_plan_id) where admin_plan_id is not null
 call postern.make_searchable('control.projects', 'lower(name)');
 call postern.protect('control.projects', 'id');
 grant select, insert, update, delete on control.projects to postern_admin;
--- A customer can rename a project. The functions below create, delete and join projects.
+-- Customers can rename a project directly. To create, delete or join one, they call the functions below.
 grant select, update (name, version, updated_at) on control.projects to postern_customer;
 grant select on control.projects to postern_mail, postern_readonly;
 
--- Statistics from the mail side, written only from mail.outbox, so a bounce never changes the project's version.
--- `score_offset` is the exception: the administrator's permanent correction is stored here so that the displayed score is in
--- one column.
+-- Statistics from the mail database, written only from mail.outbox, so a bounce never changes the project's version.
+-- `score_offset` is the exception: it is the administrator's permanent correction, and is stored here so that the displayed
+-- score is in one column.
 create table control.project_stats (
   project_id bigint primary key references control.projects on delete cascade,
   computed_score smallint not null default 100 check (computed_score between 0 and 100),
@@ -310,9 +312,10 @@ create table control.project_stats (
   bounced bigint not null default 0,
   failed bigint not null default 0,
   complained bigint not null default 0,
-  -- When the mail side read these totals, by its real clock. Older totals do not replace newer ones.
+  -- When these totals were read from the mail database, by that database's real clock. Older totals do not replace newer
+  -- ones.
   counted_at timestamptz not null default '-infinity',
-  -- When to read the totals again without a new report: rates fall over time and with delivered mail.
+  -- When to read the totals again even if no new report arrives: rates fall over time and as mail is delivered.
   recount_at timestamptz,
   updated_at timestamptz not null default postern.now()
 );
@@ -331,7 +334,7 @@ create table control.members (
   role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
   -- SHA-256 of the token in the invitation. Null after the token is used.
   invitation_hash bytea unique,
-  -- When the invitation was handed off or permanently rejected. Null if not mailed yet, or if there is no invitation.
+  -- When the invitation was handed off or permanently rejected. Null if not sent yet, or if there is no invitation.
   invitation_sent_at timestamptz,
   invited_by bigint references control.users,
   invited_at timestamptz not null default postern.now(),
@@ -347,7 +350,7 @@ create table control.members (
 create unique index members_one_owner on control.members (project_id) where role = 'owner';
 create index on control.members (user_id, project_id);
 create index on control.members (project_id, id);
--- Invitations that have not been mailed yet.
+-- Invitations that have not been emailed yet.
 create index members_to_invite on control.members (invited_at) where user_id is null and invitation_sent_at is null;
 -- Pending invitations by address, for the invited person.
 create index members_invited on control.members (email, id) where user_id is null;
@@ -364,8 +367,8 @@ grant select (id, project_id, user_id, email, name, role, invited_at, joined_at,
 grant select (invited_at) on control.members to postern_mail;
 
 -- The filter and sort columns of project lists, in one narrow row per project, so one index contains everything that a list
--- reads. It is written only by triggers, in the transaction that changes the source. A list compares the counts with the
--- limits of the plan when it is read, so changing a plan's limits writes nothing here. See docs/decisions/0009.
+-- reads. It is written only by triggers, in the transaction that changes the source. The counts are compared with the plan's
+-- limits when a list is read, so changing a plan's limits writes nothing here. See docs/decisions/0009.
 create table control.project_listing (
   project_id bigint not null references control.projects on delete cascade,
   -- In lower case and sorted by code point, independent of the database's collation.
@@ -378,8 +381,8 @@ create table control.project_listing (
   domain_count integer not null default 0,
   primary key (project_id) include (folded_name, is_locked, plan_id, reputation_score, member_count, domain_count)
 );
--- One index per sort order (the primary key is the first): for all projects, for a plan's projects, and for locked projects,
--- which are few.
+-- One index per sort order (the primary key is the first): for all projects, for a plan's projects, and for the few locked
+-- projects.
 create index listing_by_name on control.project_listing (folded_name, project_id)
   include (is_locked, plan_id, reputation_score, member_count, domain_count);
 create index listing_by_score on control.project_listing (reputation_score, project_id)
@@ -608,8 +611,8 @@ $$;
 revoke execute on function control.accept_invitation(bigint, bigint) from public;
 grant execute on function control.accept_invitation(bigint, bigint) to postern_customer;
 
--- Creates an account with the invited address. The token proves access to its mailbox. Returns no row if the token is
--- invalid, used or expired, and null if the address has an account.
+-- Creates an account with the invited address. The token proves access to the address's mailbox. Returns no row if the token
+-- is invalid, used or expired, and null if the address has an account.
 create function control.create_invited_user(token_hash bytea, user_name text) returns setof bigint
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -651,9 +654,9 @@ grant execute on function control.count_invitation(bigint, bigint, text) to post
 
 -- Domains, their identities with a provider, and the DNS records that verify them.
 --
--- A domain edit never changes an identity. It registers a replacement and retires the old identity, which still signs the
--- mail that was accepted for it. `unique (project_id, id)` allows other tables to reference both columns, which makes
--- references across projects impossible.
+-- A domain edit never changes an identity. It registers a replacement and retires the old identity. Mail accepted for the
+-- old identity is still signed with it. `unique (project_id, id)` lets other tables reference both columns, so references
+-- across projects are impossible.
 
 create domain control.mta_provider as text check (value in ('service', 'ses'));
 
@@ -675,15 +678,15 @@ create table control.domains (
   failing_since timestamptz default postern.now(),
   -- Consecutive failed checks.
   checks_failed integer not null default 0,
-  -- The number of DKIM rotations on that UTC day. It is stored because a key that is replaced before it is found in DNS
-  -- leaves no row to count.
+  -- The number of DKIM rotations on that UTC day. The number is stored because a key that is replaced before its record is
+  -- found in DNS leaves no row to count.
   dkim_rotations smallint not null default 0,
   dkim_rotated_on date,
-  -- The name under which this domain was last verified. An edit resets the status to pending but not this column, so a
-  -- project does not lose a verified name's mail when it registers the name again.
+  -- The name under which this domain was last verified. An edit resets the status to pending but does not change this
+  -- column, so a project that registers a verified name again keeps receiving its mail.
   verified_name text,
-  -- The time since which DNS lookups of a required record have failed at every check. Null if all lookups in the last check
-  -- succeeded.
+  -- The time since which every check has had a failed DNS lookup for a required record. Null if all lookups in the last
+  -- check succeeded.
   unanswered_since timestamptz,
   -- The threshold, in days, of the last warning about failing lookups.
   unanswered_warned_days smallint not null default 0,
@@ -706,7 +709,7 @@ call postern.protect('control.domains');
 create policy domain on control.domains as restrictive to postern_customer
   using (postern.current_domain() is null or id = postern.current_domain());
 grant select, insert, update, delete on control.domains to postern_admin;
--- The columns that a customer's edit can write. They cannot make a domain verified, an identity registered or a key active:
+-- The columns that a customer's edit can write. Writing them cannot verify a domain, register an identity or activate a key:
 -- only the worker can. Only control.reset_verification resets a verification.
 grant select, insert (project_id, name, mta_provider, ownership_token),
       update (name, mta_provider, ownership_token, next_check_at, dkim_rotations, dkim_rotated_on, version, updated_at),
@@ -718,7 +721,7 @@ create trigger list_count after insert or delete on control.domains
   for each row execute function control.list_count('domain_count');
 
 -- Resets a domain to unverified. Runs as the owner, so the customer role needs no privilege on the status columns. A
--- customer's transaction can reset only domains of its own project, or the domain to which its API key is bound.
+-- customer's transaction can reset only its own project's domains or, if its API key is bound to a domain, only that domain.
 create function control.reset_verification(project bigint, domain bigint) returns void
 language sql security definer set search_path = pg_catalog as $$
   update control.domains
@@ -739,7 +742,7 @@ grant usage on sequence control.identity_lease_no to postern_admin;
 -- States, changed by core/control/domains/reconcile-identities.ts. An edit or a deletion sets `retiring_at`.
 --   registering → registered              the provider has registered it
 --   registering, registered → retiring    the domain has a replacement, or was deleted
---   retiring → retired                    the provider has deleted it, or another identity still uses it there
+--   retiring → retired                    the provider has deleted it, or another identity still uses it at the provider
 --   registering, retiring → error         the provider call failed; it is retried until it succeeds
 --   registered → registering              a check found that the provider has lost it
 create table control.identities (
@@ -758,7 +761,7 @@ create table control.identities (
   -- When the next attempt is due, or null if reconciled.
   reconcile_at timestamptz default postern.now(),
   attempts integer not null default 0,
-  -- One worker is reconciling this name until this time.
+  -- The end of the lease of the worker that is reconciling this name.
   leased_until timestamptz,
   -- The number of the last lease. A write with an earlier number is rejected.
   lease_no bigint not null default 0,
@@ -775,7 +778,7 @@ create table control.identities (
 );
 create unique index identities_one_live on control.identities (domain_id) where retiring_at is null;
 create index on control.identities (domain_id);
--- Finds the rows that are the same identity at the provider.
+-- Finds the rows that refer to the same identity at the provider.
 create index on control.identities (name, provider, account, region) where state <> 'retired';
 create index on control.identities (reconcile_at) where reconcile_at is not null;
 create index on control.identities (name);
@@ -788,8 +791,8 @@ grant select, insert (project_id, domain_id, name, provider, account, region),
   on control.identities to postern_customer;
 grant select on control.identities to postern_mail, postern_readonly;
 
--- A rotation adds a key, which becomes active when its record is found in DNS: pending → active → retired. Deleted when the
--- identity is retired.
+-- A rotation adds a key. The key becomes active when its record is found in DNS: pending → active → retired. Keys are
+-- deleted when the identity is retired.
 create table control.dkim_keys (
   -- Allocated before the insert, because the encrypted private key is bound to it.
   id bigint generated by default as identity primary key,
@@ -854,7 +857,8 @@ grant select, insert (project_id, domain_id, purpose, type, name, value), delete
   on control.dns_records to postern_customer;
 grant select on control.dns_records to postern_mail, postern_readonly;
 
--- Notices about verified domains with failing DNS lookups, deleted after the project's owner was mailed.
+-- Notices about verified domains with failing DNS lookups. A notice is deleted once it has been emailed to the project's
+-- owner.
 create table control.domain_notices (
   domain_id bigint primary key,
   project_id bigint not null,
@@ -867,17 +871,17 @@ call postern.protect('control.domain_notices');
 grant select, insert, update, delete on control.domain_notices to postern_admin;
 grant select on control.domain_notices to postern_readonly;
 
--- Domain names that a project claimed or verified. A row has no project, so it survives the deletion of the domain and the
--- project: another project receives mail for the name only after it has verified the name (control.mail_holder,
+-- Domain names that a project claimed or verified. A row has no project, so it is kept when the domain and the project are
+-- deleted: another project receives mail for the name only after it has verified the name (control.mail_holder,
 -- docs/decisions/0014-inbound-belongs-to.md). Names are stored as the SHA-256 of their lower-case A-labels
 -- (docs/decisions/0021-tombstones-and-consent.md). The functions below read this table as the owner.
 create table control.name_tombstones (
   digest bytea primary key check (length(digest) = 32),
-  -- False if the name was only claimed. In that case, names below it are not affected.
+  -- False if the name was only claimed. In that case, its subdomains are not affected.
   was_verified boolean not null,
   created_at timestamptz not null default postern.now()
 );
--- Cells have a replica, which the mail role reads.
+-- Cells have a replica of this table, and the mail role reads it.
 grant select on control.name_tombstones to postern_mail;
 
 create function control.name_digest(name text) returns bytea
@@ -899,7 +903,7 @@ revoke execute on function control.record_verification() from public;
 create trigger record_verification before insert on control.domains
   for each row when (new.status = 'verified') execute function control.record_verification();
 
--- Does not fire for a check that finds the domain still verified.
+-- Does not fire if a check finds that the domain is still verified.
 create trigger record_new_verification before update of status, name on control.domains
   for each row when (new.status = 'verified' and (old.status <> 'verified' or old.name <> new.name))
   execute function control.record_verification();
@@ -918,12 +922,12 @@ revoke execute on function control.record_claim() from public;
 create trigger record_claim after delete on control.identities
   for each row execute function control.record_claim();
 
--- The domain that receives mail for a name: the domain of the project that has verified the name, otherwise of the only
--- project that ever claimed the name (docs/decisions/0014-inbound-belongs-to.md). 0 if several projects claim the name and
+-- The domain that receives mail for a name. It belongs to the project that has verified the name, otherwise to the only
+-- project that has ever claimed it (docs/decisions/0014-inbound-belongs-to.md). 0 if several projects claim the name and
 -- none has verified it. Null if there is no claim.
 --
--- - A project that has verified a name also receives mail for names below it, for example because of a wildcard record.
---   Another project receives that mail only if it has itself verified the lower name.
+-- - A project that has verified a name also receives mail for its subdomains, for example because of a wildcard record.
+--   Another project receives that mail only if it has verified the subdomain.
 -- - If a name has a tombstone, or a name above it has the tombstone of a verified name, a project without current
 --   verification receives mail only if it previously verified one of the two names or a name between them.
 --
@@ -993,8 +997,8 @@ create table control.endpoints (
   updated_at timestamptz not null default postern.now(),
   unique (project_id, id)
 );
--- Used by two queries: whether the project has an active endpoint (run for every event), and the next endpoints of a
--- fan-out.
+-- Used by two queries: the check for an active endpoint in the project, which runs for every event, and the query for the
+-- next endpoints of a fan-out.
 create index on control.endpoints (project_id, id) where is_active;
 call postern.protect('control.endpoints');
 grant usage on sequence control.endpoints_id_seq to postern_admin, postern_customer;
@@ -1014,7 +1018,8 @@ create table control.endpoint_stats (
   project_id bigint not null,
   last_success_at timestamptz,
   consecutive_failures integer not null default 0,
-  -- When the mail side read these values, by its real clock. Older values do not replace newer ones.
+  -- When these values were read from the mail database, by that database's real clock. Older values do not replace newer
+  -- ones.
   counted_at timestamptz not null default '-infinity',
   updated_at timestamptz not null default postern.now(),
   foreign key (project_id, endpoint_id) references control.endpoints (project_id, id) on delete cascade
@@ -1023,7 +1028,7 @@ call postern.protect('control.endpoint_stats');
 grant select, insert, update, delete on control.endpoint_stats to postern_admin;
 grant select on control.endpoint_stats to postern_customer, postern_mail, postern_readonly;
 
--- Notices about automatically disabled endpoints, deleted after the project's owner was mailed.
+-- Notices about automatically disabled endpoints. A notice is deleted once it has been emailed to the project's owner.
 create table control.endpoint_notices (
   endpoint_id bigint primary key,
   project_id bigint not null,
@@ -1035,7 +1040,7 @@ call postern.protect('control.endpoint_notices');
 grant select, insert, update, delete on control.endpoint_notices to postern_admin;
 grant select on control.endpoint_notices to postern_readonly;
 
--- Routes: the handling of inbound mail. A forward needs the consent of its target.
+-- Routes: the handling of inbound mail. Forwarding requires the target's consent.
 
 create table control.routes (
   id bigint generated always as identity primary key,
@@ -1046,8 +1051,8 @@ create table control.routes (
   action text not null check (action in ('endpoint', 'forward', 'reject', 'drop')),
   endpoint_id bigint,
   forward_to text,
-  -- When the target of a forward agreed to receive mail. While null, nothing is forwarded. Only the functions below write
-  -- it.
+  -- When the target of a forward consented to receive mail. While this is null, nothing is forwarded. Only the functions
+  -- below write it.
   forward_confirmed_at timestamptz,
   is_active boolean not null default true,
   version bigint not null default 1,
@@ -1078,11 +1083,11 @@ grant select, insert (project_id, domain_id, match, address, action, endpoint_id
   on control.routes to postern_customer;
 grant select on control.routes to postern_mail, postern_readonly;
 
--- Pending consent: one row per address that a project's routes forward to and that has not agreed yet. Triggers on
+-- Pending consent: one row for each address that a project's routes forward to and that has not consented yet. Triggers on
 -- control.routes insert and delete the rows, so there are never more rows than routes.
---   pending (sent_at null) → sent      the worker mailed a link (core/control/routes/forward-confirmations.ts)
+--   pending (sent_at null) → sent      the worker emailed a link (core/control/routes/forward-confirmations.ts)
 --   sent → pending                     another message was requested; `round` is incremented
---   sent → (deleted)                   the target agreed, or the last route to it was deleted
+--   sent → (deleted)                   the target consented, or the last route to it was deleted
 create table control.forward_confirmations (
   id bigint generated always as identity primary key,
   project_id bigint not null references control.projects,
@@ -1090,7 +1095,7 @@ create table control.forward_confirmations (
   requested_at timestamptz not null default postern.now(),
   round integer not null default 1,
   sent_at timestamptz,
-  -- One worker is sending the message until this time.
+  -- The end of the lease of the worker that is sending the message.
   leased_until timestamptz,
   -- SHA-256 of the token in the last message.
   token_hash bytea unique check (length(token_hash) = 32),
@@ -1115,7 +1120,7 @@ create index on control.forward_confirmation_mails (sent_at);
 call postern.protect('control.forward_confirmation_mails');
 grant select, insert, delete on control.forward_confirmation_mails to postern_admin;
 
--- A new target is confirmed if it has agreed to another of the project's routes.
+-- A new target counts as confirmed if it has consented to another of the project's routes.
 create function control.copy_forward_consent() returns trigger
 language plpgsql security definer set search_path = pg_catalog as $$
 begin
@@ -1261,21 +1266,22 @@ grant select on control.api_key_stats to postern_customer, postern_mail, postern
 grant insert (api_key_id, project_id, last_used_at), update (last_used_at) on control.api_key_stats to postern_customer;
 
 -- Audit: who changed what, and why. One hash chain for each project and one (chain 0) for global objects. The primary key
--- numbers the rows of each chain without gaps. Rows outlive what they describe, so nothing here is a foreign key.
+-- numbers the rows of each chain without gaps. Rows outlive the objects that they describe, so there are no foreign keys
+-- here.
 
 create table control.audit (
   chain bigint not null,
   seq bigint not null check (seq > 0),
-  -- The insertion order across all chains, for lists. Gaps have no meaning. Allocated before the insert, because the hash
-  -- covers it.
+  -- The insertion order across all chains, for lists. Gaps have no meaning. The number is allocated before the insert,
+  -- because the hash covers it.
   id bigint generated by default as identity unique,
   at timestamptz not null,
   -- person: a signed-in user. shell: a `postern` command on the server. system: Postern itself. policy and service_account
   -- are reserved.
   actor_kind text not null check (actor_kind in ('person', 'shell', 'policy', 'service_account', 'system')),
-  -- The id of the user, policy or service account. 0 for the shell and the system, which have no id.
+  -- The id of the user, policy or service account. 0 for the shell and the system.
   actor_id bigint not null,
-  -- Salted SHA-256 of a row in audit_people: verifies that row while it exists, and remains after it is erased.
+  -- Salted SHA-256 of a row in audit_people: verifies that row while it exists, and is kept after the row is erased.
   actor_digest bytea not null check (length(actor_digest) = 32),
   subject_digest bytea check (length(subject_digest) = 32),
   request_id text not null,
@@ -1302,8 +1308,8 @@ create table control.audit (
   check (chain = coalesce(project_id, 0)),
   check (case when actor_kind in ('shell', 'system') then actor_id = 0 else actor_id > 0 end)
 );
--- A search reads the rows of each kind (operation and resource type; there are a few dozen) newest first, from the index,
--- and the row itself only to return it. See docs/decisions/0009.
+-- A search reads the index entries of each kind (operation and resource type; there are a few dozen), newest first, and
+-- fetches a table row only to return it. See docs/decisions/0009.
 create index audit_by_kind on control.audit (operation, resource_type, id) include (at);
 create index audit_of_chain on control.audit (chain, operation, resource_type, id) include (actor_id, at);
 create index audit_of_actor on control.audit (actor_id, operation, resource_type, id) include (at);
@@ -1361,8 +1367,8 @@ call postern.make_append_only('control.audit_checkpoints');
 grant select, insert on control.audit_checkpoints to postern_admin;
 grant select on control.audit_checkpoints to postern_readonly;
 
--- How far checkpoints cover each chain, to find the heads that have changed since. Like the heads, this is a cache. It is a
--- separate table because a checkpoint must not wait for an append's lock.
+-- The last row of each chain that a checkpoint covers, used to find the heads that have changed since. Like the heads, this
+-- is a cache. It is a separate table because a checkpoint must not wait for an append's lock.
 create table control.audit_covered (
   chain bigint primary key,
   seq bigint not null
@@ -1422,7 +1428,7 @@ create table control.project_activity (
   prev_hash bytea not null check (length(prev_hash) = 32),
   hash bytea not null check (length(hash) = 32),
   primary key (project_id, seq),
-  -- One row per operation, regardless of how often the relay repeats the mail side's message.
+  -- One row per operation, even if the relay applies the same outbox message several times.
   unique (project_id, request_id)
 );
 create index on control.project_activity (at);
@@ -1499,7 +1505,7 @@ grant select on control.user_activity_people to postern_identity, postern_admin;
 grant delete on control.user_activity_people to postern_admin;
 
 -- A customer's transaction appends only to the chain of its own project. In a transaction without a project (0), a user
--- creates or joins one.
+-- creates or joins a project.
 create function control.require_activity_of(project bigint) returns void
 language plpgsql stable set search_path = pg_catalog as $$
 begin
@@ -1645,7 +1651,7 @@ $$;
 revoke execute on function control.purge_activity(text, interval, bigint, integer) from public;
 grant execute on function control.purge_activity(text, interval, bigint, integer) to postern_admin;
 
--- Idempotent requests, the outbox to the mail side, holds and the heartbeat.
+-- Idempotent requests, the outbox to the mail database, holds and the heartbeat.
 
 -- Idempotency keys, claimed and stored in the operation's transaction. Kept for 24 hours.
 create table control.idempotency (
@@ -1657,7 +1663,8 @@ create table control.idempotency (
   status smallint not null,
   location text,
   etag text,
-  -- Null if the response contained a secret, which is never returned twice. `json` preserves the order of members.
+  -- Null if the response contained a secret, because a secret is never returned twice. `json` preserves the order of
+  -- members.
   body json,
   created_at timestamptz not null default postern.now(),
   expires_at timestamptz not null,
@@ -1668,9 +1675,9 @@ call postern.protect('control.idempotency');
 grant select, insert, update, delete on control.idempotency to postern_admin;
 grant select, insert, update on control.idempotency to postern_customer;
 
--- Outbox to the mail side. A row is inserted in the same transaction as the change. The relay applies it in a transaction on
--- the mail side, which records the id in mail.control_applied: messages are delivered at least once and applied exactly
--- once.
+-- Outbox to the mail database. A row is inserted in the same transaction as the change. The relay applies it in a
+-- transaction in the mail database that also records the id in mail.control_applied, so messages are delivered at least once
+-- and applied exactly once.
 create table control.outbox (
   id bigint generated always as identity primary key,
   project_id bigint,
@@ -1686,7 +1693,7 @@ grant select, insert, delete on control.outbox to postern_admin;
 grant insert on control.outbox to postern_customer;
 grant select on control.outbox to postern_mail, postern_readonly, postern_customer;
 
--- Projects whose mail an administrator holds. Locked projects are held without a row here.
+-- Projects whose mail is held by an administrator. The mail of locked projects is also held, without a row here.
 create table control.queue_holds (
   project_id bigint primary key references control.projects on delete cascade,
   held_at timestamptz not null default postern.now()
@@ -1696,7 +1703,7 @@ grant select, insert, delete on control.queue_holds to postern_admin;
 grant select on control.queue_holds to postern_customer, postern_mail, postern_readonly;
 
 -- The operator's holds: for all mail, or for one provider. control.queue_holds has the holds for single projects. Stored in
--- control so that a hold commits together with its audit row. Workers read it when they claim mail.
+-- the control schema so that a hold commits together with its audit row. Workers read the holds when they claim mail.
 create table control.dispatch_holds (
   scope text primary key check (scope in ('all', 'service', 'ses')),
   held_at timestamptz not null default postern.now()
@@ -1704,10 +1711,10 @@ create table control.dispatch_holds (
 grant select, insert, delete on control.dispatch_holds to postern_admin;
 grant select on control.dispatch_holds to postern_mail, postern_readonly;
 
--- Control's heartbeat, for cells: one row, updated every few seconds by a worker on the control side and replicated
--- with the other published tables. Replication preserves the order of commits, so a cell that has this row has everything
--- that control committed before it. No row is inserted here: migrations also run in cells, where the initial copy needs an
--- empty table.
+-- The control database's heartbeat, for cells: one row, updated every few seconds by a control worker and replicated with
+-- the other published tables. Replication preserves the order of commits, so a cell that has this row has everything that
+-- the control database committed before it. No row is inserted here: migrations also run in cells, where the initial copy
+-- needs an empty table.
 create table control.heartbeat (
   id smallint primary key default 1 check (id = 1),
   at timestamptz not null

@@ -58,13 +58,13 @@ create table mail.recipients (
                                          'complained', 'suppressed', 'canceled')),
   -- The last reply or diagnostic from a remote server.
   reply text,
-  -- The number of accepted reports about this recipient. Every receiver of the message knows its return path and can send
-  -- any number of reports, so core/mail/feedback limits their number. Not indexed, so updates stay on the page (HOT).
+  -- The number of accepted reports about this recipient. Everyone who receives the message knows its return path and can
+  -- send any number of reports, so core/mail/feedback limits them. Not indexed, so updates stay on the same page (HOT).
   reports smallint not null default 0 check (reports >= 0),
   updated_at timestamptz not null default postern.now(),
   primary key (shard, message_id, recipient_no)
 ) partition by range (message_id);
--- No index contains `status`, so its two or three updates stay on the page (HOT).
+-- No index contains `status`, so its two or three updates stay on the same page (HOT).
 create index on mail.recipients (shard, project_id, lower(address), message_id);
 call postern.protect('mail.recipients');
 grant select, insert, update, delete on mail.recipients to postern_mail;
@@ -83,8 +83,8 @@ call postern.protect('mail.bodies');
 grant select, insert, update, delete on mail.bodies to postern_mail;
 grant select on mail.bodies to postern_admin, postern_customer;
 
--- Bodies of messages that are still queued (scheduled, deferred or held) when the partition of their day in mail.bodies is
--- dropped. Partitioned by the last day of retention.
+-- Bodies of messages that are still queued (scheduled, deferred or held) when their daily partition of mail.bodies is
+-- dropped. Partitioned by the last day of the retention period.
 create table mail.waiting_bodies (
   message_id uuid not null,
   project_id bigint not null,
@@ -126,7 +126,8 @@ create table mail.dispatch (
   identity_id bigint not null,
   -- `none`: for a test key. Nothing is handed off.
   provider text not null check (provider in ('service', 'ses', 'none')),
-  -- Large messages have a separate lane, so that few are in memory at the same time and they do not delay small messages.
+  -- Large messages have a separate lane, so that only a few are in memory at the same time and small messages are not
+  -- delayed.
   is_large boolean not null default false,
   recipient text not null,
   state text not null default 'ready' check (state in ('ready', 'leased', 'deferred', 'scheduled', 'awaiting')),
@@ -134,13 +135,13 @@ create table mail.dispatch (
   -- The fencing token: a worker can record only the attempt that it has claimed.
   attempt integer not null default 0,
   leased_until timestamptz,
-  -- The time of the first attempt. Retries end a fixed time after it.
+  -- The time of the first attempt. Retries end a fixed time after the first attempt.
   first_attempt_at timestamptz,
   primary key (shard, message_id, recipient_no)
 );
 create index dispatch_ready on mail.dispatch (shard, project_id, provider, is_large, due_at)
   where state = 'ready';
--- Swept in chronological order across all shards, so these indexes do not start with the shard.
+-- Rows are swept in chronological order across all shards, so these indexes do not start with the shard.
 create index dispatch_leased on mail.dispatch (leased_until) where state = 'leased';
 create index dispatch_waiting on mail.dispatch (due_at) where state in ('deferred', 'scheduled');
 -- Finds mail queued for an identity. Read before the identity is deregistered.
@@ -188,7 +189,7 @@ create table mail.attempt_results (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   type text not null check (type in ('sent', 'deferred', 'bounced', 'failed')),
-  -- For a test key: `sent` is followed by `delivered`, and neither is counted.
+  -- For a test key: `sent` is followed by `delivered`, and the two events are not counted.
   is_test boolean not null,
   recipient text not null,
   -- RFC 3463, if the MTA sent one.
@@ -222,14 +223,14 @@ call postern.protect('mail.events');
 grant select, insert, update, delete on mail.events to postern_mail;
 grant select on mail.events to postern_admin, postern_customer, postern_readonly;
 
--- Events whose deliveries have not all been inserted yet. A worker inserts a bounded number per transaction, and deletes the
--- row after the last endpoint.
+-- Events for which some deliveries have not been inserted yet. A worker inserts a bounded number per transaction, and
+-- deletes the row after the last endpoint.
 create table mail.fan_outs (
   event_id uuid not null,
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   type text not null,
-  -- An endpoint that receives the event without being subscribed to its type.
+  -- An endpoint that receives the event even though it is not subscribed to the event's type.
   endpoint_id bigint,
   -- Endpoints up to this id have a delivery.
   after_endpoint_id bigint not null default 0,
@@ -260,7 +261,7 @@ create table mail.deliveries (
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
   attempt integer not null default 0,
   due_at timestamptz not null default postern.now(),
-  -- When the delivery is abandoned. A replay restarts the period.
+  -- When the delivery is abandoned. A replay restarts the retry period.
   gives_up_at timestamptz not null,
   primary key (shard, endpoint_id, event_id)
 );
@@ -278,18 +279,18 @@ create table mail.endpoint_queues (
   leased_until timestamptz,
   -- The fencing token: only the holder of this lease can record results.
   lease bigint not null default 0,
-  -- Backoff after a failure or because of Retry-After. Nothing wakes the queue earlier. If past or null, a new delivery
-  -- makes the queue due.
+  -- The end of the backoff after a failure or a Retry-After header. Nothing wakes the queue earlier. If it is past or null,
+  -- a new delivery makes the queue due.
   backoff_until timestamptz,
   -- The number of consecutive failures, and the time of the first.
   failures integer not null default 0,
   failing_since timestamptz,
   last_success_at timestamptz,
-  -- When the endpoint's health was last published to control. It is published at most once per minute, unless the endpoint
-  -- starts or stops failing.
+  -- When the endpoint's health was last published to the control database. It is published at most once per minute, unless
+  -- the endpoint starts or stops failing.
   published_at timestamptz,
-  -- Healthy means no failure since the last success, or never tried. Failing endpoints have a few separate slots in a
-  -- worker.
+  -- An endpoint is healthy if it has not failed since its last success, or was never tried. Failing endpoints use a few
+  -- separate slots in each worker.
   is_healthy boolean not null generated always as (failures = 0) stored,
   primary key (shard, endpoint_id)
 ) with (fillfactor = 50);
@@ -343,7 +344,7 @@ create table mail.replays (
   to_id uuid not null,
   -- Events up to this id have been read.
   cursor uuid,
-  -- Skip events that have already been delivered.
+  -- Whether events that have already been delivered are skipped.
   only_undelivered boolean not null,
   due_at timestamptz not null default postern.now(),
   created_at timestamptz not null default postern.now(),
@@ -356,8 +357,8 @@ grant select on mail.replays to postern_admin, postern_readonly, postern_custome
 
 -- Inbound mail.
 
--- Inbound mail: one row per accepted recipient. If an endpoint receives the message, its content is stored once for all
--- recipients. The result is written in the same transaction: an event for an endpoint, or an outgoing message. A dropped
+-- Inbound mail: one row per accepted recipient. If the message is delivered to an endpoint, its content is stored once for
+-- all recipients. The result is written in the same transaction: an event for an endpoint, or an outgoing message. A dropped
 -- message leaves only its row. Rows are never updated.
 create table mail.inbound (
   id uuid not null,
@@ -448,7 +449,7 @@ create table mail.usage (
   -- Bytes stored in the period, by outgoing and by inbound mail.
   stored_bytes bigint not null default 0 check (stored_bytes >= 0),
   inbound_bytes bigint not null default 0 check (inbound_bytes >= 0),
-  -- The number of messages forwarded in the period, included in the number of accepted messages.
+  -- The number of messages forwarded in the period. They are included in the number of accepted messages.
   forwarded bigint not null default 0 check (forwarded >= 0),
   primary key (shard, project_id, period, starts_on)
 ) with (fillfactor = 50);
@@ -495,7 +496,7 @@ call postern.protect('mail.idempotency');
 grant select, insert, update, delete on mail.idempotency to postern_mail;
 grant select on mail.idempotency to postern_admin;
 
--- Outbox to control. Rows are read here, applied there, then deleted here.
+-- Outbox to the control database. Rows are read here, applied there, and then deleted here.
 create table mail.outbox (
   id bigint generated always as identity primary key,
   project_id bigint not null,
@@ -520,8 +521,8 @@ grant select on mail.control_applied to postern_admin, postern_readonly;
 
 -- Partitions.
 
--- The tables partitioned by day, whether queued messages keep a partition from being dropped, and how many days longer than
--- other tables' partitions it is kept. Reports arrive late, and messages can be accepted a month before they are sent.
+-- The tables partitioned by day. For each: whether queued messages keep its partitions from being dropped, and for how many
+-- extra days its partitions are retained. Reports arrive late, and messages can be accepted a month before they are sent.
 create function mail.partitioned_tables() returns table (name text, holds_mail boolean, longer_days integer)
 language sql immutable set search_path = pg_catalog as $$
   values ('messages', true, 45), ('recipients', true, 45), ('bodies', true, 0), ('attempts', true, 0),
@@ -530,7 +531,7 @@ $$;
 revoke execute on function mail.partitioned_tables from public;
 
 -- Creates one partition per UTC day ahead of time, and drops those that are past their retention and that no queued message
--- refers to. The mail role cannot create tables, but can call this function, which creates and drops no other tables.
+-- refers to. The mail role cannot create tables, but can call this function. The function creates and drops no other tables.
 -- Returns the numbers of created and dropped partitions.
 create function mail.maintain_partitions(ahead_days integer, kept_days integer)
 returns table (made integer, dropped integer)
@@ -586,7 +587,7 @@ grant execute on function mail.maintain_partitions to postern_mail;
 -- One step of deleting the bodies of messages that were handed off or abandoned. Selects the oldest partition of bodies
 -- whose day ended more than `kept_hours` ago, scans the messages that are still queued, in key order, and moves their bodies
 -- out of the partition: up to `rows_at_most` messages and about `bytes_at_most` per step. `after_*` is the position that the
--- previous step returned. This step continues there. When the scan is complete, the partition is dropped, because
+-- previous step returned; this step continues there. When the scan is complete, the partition is dropped, because
 -- mail.dispatch never gets a new row for an old message. Returns no row if there is nothing to do. `dropped` is null if a
 -- reader has locked the partition and the drop has to wait.
 create function mail.drop_bodies(
@@ -643,7 +644,8 @@ begin
       into shards, ids, dues using after_shard, after_message, rows_at_most;
     is_all := coalesce(cardinality(ids), 0) < rows_at_most;
   else
-    -- Shard by shard, in the key order of mail.dispatch: a day can have millions of bodies, few of which are still queued.
+    -- Shard by shard, in the key order of mail.dispatch: a day can have millions of bodies, but few of their messages are
+    -- still queued.
     first_id := postern.uuid7_floor(part_day::timestamp at time zone 'UTC');
     end_id := postern.uuid7_floor((part_day + 1)::timestamp at time zone 'UTC');
     for shard_no in after_shard..1023 loop

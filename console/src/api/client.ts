@@ -63,8 +63,8 @@ export const send = <Id extends OperationId>(id: Id, request: Request<Id>): Prom
 
 /**
  * The timeout covers the whole response and starts once a token is available, because signing in can take any length of
- * time. If the session has ended, a mutation is not sent automatically after the user signs in again, which may be
- * hours later: the user is asked to review and resubmit it.
+ * time. If the session has ended, the user may sign in again hours later. The mutation is then not sent automatically:
+ * the user is asked to review and resubmit it.
  */
 async function perform<Id extends OperationId, T>(
   id: Id,

@@ -32,8 +32,8 @@ export const queryClient = new QueryClient({
 
 /**
  * After a mutation, everything on screen is refetched, because the mutation may also have changed counts, the audit log
- * or a list. The exceptions are previews (the change has been made, and another dry run may count as a repeated
- * request) and queries marked `skipRefetch`.
+ * or a list. The exceptions are queries marked `skipRefetch` and previews: the change has already been made, and
+ * another dry run could be treated as a repeated request.
  */
 export const refetchAll = (): Promise<void> =>
   queryClient.invalidateQueries({
@@ -79,7 +79,8 @@ const nameStaleMs = 300_000
 
 /**
  * Several resources of one kind, to look up the names in a list. Resources that are missing or still loading are
- * omitted. They are cached separately from the query of a resource's own page, which is refetched after mutations.
+ * omitted. They are cached separately from the queries on each resource's own page, because only those are refetched
+ * after mutations.
  */
 export function useMany<Id extends OperationId>(id: Id, paths: PathOf<Id>[]): AnswerOf<Id>[] {
   return useQueries({

@@ -4,7 +4,7 @@ import { waitForSignIn } from './sign-in-gate.ts'
 
 /**
  * The access token. It is valid for ten minutes and is kept only in memory; tokens are never persisted in the browser.
- * It is issued for the session, whose cookie scripts cannot read.
+ * It is issued for the session. Scripts cannot read the session cookie.
  */
 interface Token {
   token: string

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core'
 
-/** A time in UTC, to the second. Empty is ''. */
+/** A time in UTC, to the second. An empty value is ''. */
 export function DateTimeField({
   label,
   description,

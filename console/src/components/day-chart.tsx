@@ -14,8 +14,8 @@ const height = 180
 const foot = 18
 
 /**
- * Counts by day, oldest first, as grouped bars. Implemented here because a chart library is larger than the rest of
- * the console. Screen readers get the same data as a table.
+ * Counts by day, oldest first, as grouped bars. Implemented here because a chart library would be larger than the
+ * rest of the console. Screen readers get the same data as a table.
  */
 export function DayChart({ title, days, series }: { title: string; days: string[]; series: Series[] }) {
   const [at, setAt] = useState<number>()

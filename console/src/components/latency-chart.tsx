@@ -22,8 +22,8 @@ const head = 16
 const foot = 8
 
 /**
- * The latency of each attempt, oldest first, on a logarithmic scale: a timeout takes a thousand times as long as a good
- * attempt. Colour and shape show the outcome. Screen readers get the same data as a table.
+ * The latency of each attempt, oldest first, on a logarithmic scale: a timeout takes a thousand times as long as a
+ * successful attempt. Colour and shape show the outcome. Screen readers get the same data as a table.
  */
 export function LatencyChart({ title, attempts }: { title: string; attempts: DeliveryAttempt[] }) {
   const [at, setAt] = useState<number>()

@@ -18,8 +18,8 @@ export interface Column<T> {
 }
 
 /**
- * A page of a list. Arrow keys, or j and k, move from row to row; Enter opens. The caller keeps the page cursor in the
- * URL.
+ * A page of a list. Arrow keys, or j and k, move from row to row; Enter opens the row. The caller keeps the page
+ * cursor in the URL.
  */
 export function List<T extends Row>({
   label,
@@ -39,14 +39,14 @@ export function List<T extends Row>({
   empty: ReactNode
   cursor: string | undefined
   setCursor: (cursor: string | undefined) => void
-  /** The first column contains sentences instead of names, and is not bold. */
+  /** Whether the first column contains sentences instead of names. It is then not bold. */
   isProse?: boolean
 }) {
   const body = useRef<HTMLTableSectionElement>(null)
   const move = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
     if (!step || event.metaKey || event.ctrlKey || event.altKey) return
-    // Keys pressed in a row's menu also bubble here, although the menu is rendered elsewhere.
+    // Events from keys pressed in a row's menu also bubble up to here, although the menu is rendered elsewhere.
     if (!body.current?.contains(event.target as Node)) return
     const links = [
       ...(body.current?.querySelectorAll<HTMLElement>(

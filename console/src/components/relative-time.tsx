@@ -8,7 +8,7 @@ const units: [seconds: number, name: Intl.RelativeTimeFormatUnit][] = [
 ]
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
 
-/** How long ago. The tooltip has the exact time, in the viewer's time zone and in UTC. */
+/** How long ago. The tooltip shows the exact time, in the viewer's time zone and in UTC. */
 export function RelativeTime({ at, never = 'never' }: { at: string | null; never?: string }) {
   if (at === null) return <span>{never}</span>
   return (

@@ -3,7 +3,10 @@ import { useHotkeys } from '@mantine/hooks'
 import { useLayoutEffect, useRef, useState } from 'react'
 import { isDialogOpen } from './is-dialog-open.ts'
 
-/** The search field of a list; the caller keeps its value in the URL. Focused on load; `/` focuses it again. */
+/**
+ * The search field of a list; the caller keeps its value in the URL. It is focused on load, and `/` focuses it
+ * again.
+ */
 export function SearchField({
   value,
   onChange,

@@ -17,7 +17,7 @@ export function UserSelect({
   description?: string
   value: number | null
   onChange: (id: number | null) => void
-  /** For the audit log's filter: may be empty, and offers the command line as an actor. */
+  /** For the audit log's filter: the selection can be empty, and the command line is offered as an actor. */
   isFilter?: boolean
   w?: number
 }) {

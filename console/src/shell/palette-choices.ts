@@ -14,7 +14,7 @@ export interface Choice {
   key: string
   group: string
   label: string
-  /** Distinguishes it from others with the same name. */
+  /** Distinguishes the choice from others with the same name. */
   note?: string
   select: () => void
 }
@@ -105,7 +105,7 @@ function useCommands(): Choice[] {
   ]
 }
 
-/** On a project's page: its tabs, and its lock. */
+/** On a project's page: its tabs, and locking or unlocking it. */
 function useProjectCommands(go: Go): Choice[] {
   const start = useAct()
   const { projectId } = useParams({ strict: false })

@@ -5,8 +5,8 @@ import classes from './palette-dialog.module.css'
 
 /**
  * The command palette: a combobox whose list is always open (WAI-ARIA Authoring Practices, "Combobox"). The focus
- * stays in the field; arrow keys move the selection, Enter selects, Escape closes. `typed` belongs to the caller,
- * which collects text that is typed before the field has the focus.
+ * stays in the field; arrow keys move the selection, Enter chooses the selected entry, and Escape closes the
+ * palette. `typed` belongs to the caller, which collects text that is typed before the field has the focus.
  */
 export function PaletteDialog({
   typed,

@@ -5,7 +5,7 @@ import { isDialogOpen } from '../components/is-dialog-open.ts'
 const load = () => import('./palette-dialog.tsx')
 const PaletteDialog = lazy(() => load().then((module) => ({ default: module.PaletteDialog })))
 
-/** Preloaded after the page itself. */
+/** Preloaded once the page has loaded. */
 const preloadDelayMs = 1000
 
 /** Opened with ⌘K or Ctrl-K, even while a field has the focus. */

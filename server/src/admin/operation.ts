@@ -32,14 +32,17 @@ export interface AdminDeps {
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined; isFileFirst?: boolean }
 }
 
-/** Needed only for a dry run. A sentence that needs a query is a function that is called only for a dry run. */
+/**
+ * Needed only for a dry run. A sentence that requires a query is written as a function and is called only for a dry
+ * run.
+ */
 export type Sentences = readonly string[] | (() => Promise<readonly string[]>)
 
 /** An edit that changes no field: the version stays the same and no audit row is written. */
 export const unchanged = Symbol('unchanged')
 
 export interface Audited {
-  /** The project whose chain the row is added to, or null for resources outside projects. */
+  /** The project to whose chain the row is added, or null for resources outside projects. */
   projectId: number | null
   /** The stored state, without secrets and without the personal data in `subject`. */
   change: Change
@@ -115,25 +118,32 @@ export interface Mutation<
   answer?: Answer
   /** The response has no version and therefore no ETag. */
   hasVersion?: false
-  /** A body with missing fields is rejected with `incomplete_configuration`, which names them. */
+  /** A body with missing fields is rejected with `incomplete_configuration`. The error names the missing fields. */
   isCompleteConfiguration?: true
-  /** The response contains a secret, which is returned once; a replayed response does not contain it. */
+  /** The response contains a secret. The secret is returned only once; a replayed response omits it. */
   revealsSecret?: true
   /**
-   * The operation may generate a DKIM key, which is slow: the key pair is generated before any lock
+   * The operation may generate a DKIM key. This is slow, so the key pair is generated before any lock is acquired
    * (core/control/domains/dkim-key-pool.ts).
    */
   makesDkimKey?: true
   /** The operation's error codes in addition to those of its kind, for the OpenAPI document. */
   refusals?: readonly ErrorCode[]
   /**
-   * Reads from the mail side before the transaction begins: mail may be in another database, and a transaction never
-   * waits for another database. Does not check whether the project exists, and never rejects a request.
+   * Reads from the mail database before the transaction begins. Mail may be stored in a different database, and a
+   * transaction never waits for another database. Does not check whether the project exists, and never rejects a
+   * request.
    */
   preload?(mail: ReadTx, params: Static<TObject<Params>>, body: Static<TObject<Body>>): Promise<Preloaded>
-  /** Preload only for a dry run. Otherwise, and when the mail side is unavailable, `preloaded` is undefined. */
+  /**
+   * Preload only for a dry run. For other requests, and when the mail database is unavailable, `preloaded` is
+   * undefined.
+   */
   preloadFor?: 'preview'
-  /** Locks and returns the resource, or throws 404. This check comes first. For a create: the parent. */
+  /**
+   * Locks and returns the resource, or throws 404. This check comes first. For a create operation, the resource is
+   * the parent.
+   */
   target(tx: Tx, params: Static<TObject<Params>>, preloaded: NoInfer<Preloaded>): Promise<Target>
   run(
     call: MutationCall<Static<TObject<Params>>, Static<TObject<Body>>, Target, NoInfer<Preloaded>>,
@@ -158,7 +168,7 @@ export interface Query<
   answer: Answer
   /** If absent, JSON. */
   contentType?: string
-  /** The operation has no HEAD route, because HEAD would do all the work of a GET. */
+  /** The operation has no HEAD route, because a HEAD request would do as much work as a GET. */
   hasHead?: false
   /** The response is one resource, with its version in the ETag. */
   hasVersion?: true

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { compile, sourceFolder } from '../testing/harness/compiler.ts'
 
 /**
- * Operations that must not compile. Each is valid except for one fault, so that the compiler rejects it because of
- * that fault and not because of a mistake in the test.
+ * Operations that must not compile. Each has exactly one fault, so the compiler rejects it because of that fault
+ * and not because of a mistake in the test.
  */
 const parts = {
   kind: `kind: 'edit',`,

@@ -8,8 +8,8 @@ import { type Mutation, type MutationResult, unchanged } from './operation.ts'
  * The audit reason: a field of every administrative mutation, recorded whenever it is present. This file determines
  * which mutations are rejected without a reason:
  *
- *   always           every rotation and deletion, and the operations of `reasonedOperations`
- *   by changed field the fields of `reasonedFields`, if their value changes
+ *   always           every rotation and deletion, and the operations in `reasonedOperations`
+ *   by changed field the fields in `reasonedFields`, if their value changes
  *   by limit         a mutation that exceeds a limit that applies to customers
  *
  * A dry run is never rejected for a missing reason: its response says whether one is required.
@@ -61,7 +61,7 @@ export function documentedBody(operation: Mutation): TObject {
   )
 }
 
-/** Called before `run`, because a request that is rejected anyway must not reveal what `run` would find. */
+/** Called before `run`, because a request that will be rejected must not reveal what `run` would find. */
 export function requireReasonBeforeRun(operation: Mutation, reason: string | null): void {
   if (reason === null && alwaysNeedsReason(operation)) throw reasonRequired()
 }

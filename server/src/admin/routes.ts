@@ -139,7 +139,7 @@ const resourceOperations = [
   editUserOperation,
 ]
 
-/** Every administrative operation: the table of contents of the plane. */
+/** Every administrative operation: the plane's table of contents. */
 export const adminOperations = [
   ...resourceOperations,
 

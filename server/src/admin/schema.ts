@@ -104,7 +104,7 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
   }
 }
 
-/** The error codes by status: those of the operation's kind and its own `refusals`. */
+/** The error codes by status: those that the operation's kind defines, and the operation's own `refusals`. */
 function codesOf(operation: Mutation | Query): Codes {
   const codes = {
     400: ['invalid_json', 'invalid_parameter'],

@@ -135,7 +135,7 @@ async function toStandardOutput(lines: AsyncIterable<string>): Promise<void> {
   }
 }
 
-/** Never overwrites an older export, which may be the only evidence. */
+/** Never overwrites an older export, because it may be the only evidence. */
 async function toFile(lines: AsyncIterable<string>, path: string): Promise<void> {
   const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(

@@ -4,7 +4,7 @@ import { UsageError } from '../platform/errors.ts'
 import { command, print } from './command.ts'
 import { Progress } from './progress.ts'
 
-/** `postern cell`: sets up the replication of control to a cell (docs/operations/scale.md). */
+/** `postern cell`: sets up replication from the control database to a cell (docs/operations/scale.md). */
 export const cell = command('cell', {
   async join({ name, json }) {
     const { cells } = loadConfig(process.env)

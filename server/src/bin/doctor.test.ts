@@ -10,7 +10,7 @@ import { startInstallation } from '../testing/harness/installation.ts'
 import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
 import { diagnose, textOf } from './doctor.ts'
 
-/** A working installation, into which faults are introduced one at a time. */
+/** A working installation. Faults are introduced one at a time. */
 const installation = await startInstallation()
 const { env } = installation
 /** The order matters: the queue faults need the project that an earlier fault creates. */

@@ -22,7 +22,7 @@ export const health = command('health', {
   },
 })
 
-/** Reads no other setting: the caller may not have access to the secrets. */
+/** Reads no other settings, because the caller may not have access to the secrets. */
 function listenAddress() {
   const { host, port } = settings
   return {

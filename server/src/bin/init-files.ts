@@ -24,10 +24,10 @@ export class InitFiles {
     await chmod(path, 0o640)
   }
 
-  /** Writes a secret that the service itself must not read. Returns false if the file already exists. */
+  /** Writes a secret that the service must not be able to read. Returns false if the file already exists. */
   async writeForRoot(path: string, text: string): Promise<boolean> {
     try {
-      // Created readable by root only; write() then gives the group access.
+      // Created so that only root can read it; write() then gives the group access.
       await writeFile(path, text, { flag: 'wx', mode: 0o600 })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -46,8 +46,8 @@ export class InitFiles {
   }
 
   /**
-   * Writes a file that belongs to another program. The original is renamed once. A file that was edited since the first
-   * run is left unchanged.
+   * Writes a file that belongs to another program. The first run renames the original file. If the file was edited
+   * after that run, it is left unchanged.
    */
   async takeOver(path: string, text: string): Promise<void> {
     const backup = `${path}.before-postern`

@@ -19,8 +19,8 @@ const units = [
 const postfixFiles = ['main.cf', 'master.cf', 'reports', 'inside']
 
 /**
- * `postern init` writes the files that one machine needs to run Postern under systemd. It starts nothing and creates
- * neither users nor databases: it prints the next steps. If run again, it keeps every existing secret and setting.
+ * `postern init` writes the files that one machine needs to run Postern under systemd. It does not start anything or
+ * create users or databases; it prints the next steps. If run again, it keeps every existing secret and setting.
  */
 export const init = command('init', {
   async ''(given) {

@@ -15,7 +15,7 @@ export interface Option {
 export interface Verb {
   about: string
   options: Record<string, Option>
-  /** Exit codes that only this verb has. */
+  /** Exit codes specific to this verb. */
   exits?: readonly ExitName[]
 }
 
@@ -35,7 +35,7 @@ export const exits = {
 
 type ExitName = keyof typeof exits
 
-/** The exit codes that every command has. */
+/** The exit codes that all commands share. */
 export const commonExits = [exits.done, exits.failed, exits.misused]
 
 const json = { about: 'Print one JSON document instead of text.' } satisfies Option

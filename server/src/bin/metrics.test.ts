@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { testDatabase } from '../testing/harness/database.ts'
 import { bareEnvironment, type PosternProcess, startPostern } from '../testing/harness/postern-process.ts'
 
-/** Each serving process's metrics listener, which is separate from the public port. */
+/** The metrics listener of each serving process. It is separate from the public port. */
 const database = await testDatabase()
 const env = {
   ...bareEnvironment,

@@ -90,7 +90,9 @@ interface Planned extends Migrated {
   plan: PlannedMigration[]
 }
 
-/** Cells first: a new column in control must exist in the cells before control replicates it. */
+/**
+ * Cells first: a new column of a control table must exist in the cells before the control database replicates it.
+ */
 function databasesOf({ databaseUrl: url, databaseOwnerUrl: ownerUrl, cells }: Config): Migrated[] {
   const apart = cells.flatMap((cell): Migrated[] =>
     cell.url === undefined

@@ -212,7 +212,7 @@ describe('postern', () => {
     const { child, url } = await serve()
     const call = (token: string) =>
       fetch(`${url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
-    // The API responds before its job queue is ready, which takes a moment on a busy machine.
+    // The API responds before its job queue is ready. On a busy machine, the queue needs a moment to start.
     await isReady(url)
     assert.equal((await call(stdout.trim())).status, 404)
 
@@ -292,8 +292,8 @@ describe('postern', () => {
       assert.deepEqual(await exited, [0, null])
       return answer
     }
-    // The API keeps the connection open for one second. A test on a busy machine can miss that period, but not every
-    // time.
+    // The API keeps the connection open for one second. On a busy machine the test can miss that period, but not on
+    // every attempt.
     const answers: unknown[] = []
     const expected = [true, 200, 'close']
     while (answers.length < 5 && !isDeepStrictEqual(answers.at(-1), expected))

@@ -6,9 +6,9 @@ import { localApi } from './local-api.ts'
 import { withContext } from './with-context.ts'
 
 /**
- * `postern project create`: creates everything needed to send a first message, except an administrator: a project with
- * a plan, a domain and an API key. It calls this machine's API, so all checks and the audit log apply as in the
- * console.
+ * `postern project create`: creates everything that is needed to send a first message, except for an administrator: a
+ * project with a plan, a domain and an API key. It calls this machine's API, so all checks and the audit log apply as
+ * in the console.
  */
 export const project = command('project', {
   async create({ email, domain, name = domain, json }) {

@@ -127,7 +127,10 @@ function limitOf(text = '100'): number {
   return Number(text)
 }
 
-/** Sets or removes the hold and writes its audit row, in one transaction in control. False if nothing changed. */
+/**
+ * Sets or removes the hold and writes its audit row, in one transaction in the control database. Returns false if
+ * nothing changed.
+ */
 async function setHold({ db }: Context, scope: Scope, isHeld: boolean, reason: string): Promise<boolean> {
   return db.admin.transaction(async (tx) => {
     const hasChanged = await change(tx, scope, isHeld)

@@ -1,4 +1,5 @@
-// Exits if Node.js is older than "engines" in package.json requires. The npm scripts also run this file first.
+// Exits if Node.js is older than the version that "engines" in package.json requires. The npm scripts also run this
+// file first.
 const needed = [24, 16]
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 

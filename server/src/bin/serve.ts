@@ -74,7 +74,7 @@ export async function serve(name: string, start: ((context: Context) => Promise<
   // close the pools.
   const graceMs = config.stopGraceSeconds * 1000
   closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
-    // Exit even if the steps below hang, for example while writing to a terminal that is gone.
+    // Exit even if the steps below hang, for example while writing to a terminal that no longer exists.
     setTimeout(() => process.exit(1), graceMs).unref()
     if (err) log.fatal({ err }, 'stopping after an unexpected error')
     else log.info({ signal }, 'stopping')
@@ -134,8 +134,8 @@ const keptConnectionsMs = 1000
 
 /**
  * Waits briefly until no connection is open. A reverse proxy keeps connections open for its next request: closing
- * them immediately would lose a request in flight, and its caller would get 502. An API that is shutting down closes
- * each connection with its next response.
+ * them immediately would drop requests in flight, and their callers would get 502. An API that is shutting down
+ * closes each connection with its next response.
  */
 async function drained(server: Server, atMostMs: number): Promise<void> {
   const connections = promisify(server.getConnections.bind(server))

@@ -14,8 +14,9 @@ import { killOnExit } from '../testing/harness/kill-on-exit.ts'
 import { bareEnvironment, callPostern, program } from '../testing/harness/postern-process.ts'
 
 /**
- * `postern signer` runs as one user and the rest of Postern as another user in its group. Both users exist on every
- * machine. Only root can switch to them, so each process starts as root and drops its privileges immediately.
+ * `postern signer` runs as one user, and the rest of Postern runs as another user in the signer's group. Both users
+ * exist on every machine. Only root can switch to them, so each process starts as root and drops its privileges
+ * immediately.
  */
 interface Identity {
   uid: number

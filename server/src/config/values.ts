@@ -288,7 +288,7 @@ export interface CellSetting {
   /** Undefined if the cell uses the database at POSTERN_DATABASE_URL. */
   url: string | undefined
   ownerUrl: string | undefined
-  /** The URL that the cell's PostgreSQL server uses to connect to control. */
+  /** The URL that the cell's PostgreSQL server uses to connect to the control database. */
   sourceUrl: string | undefined
 }
 

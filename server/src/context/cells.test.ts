@@ -15,8 +15,9 @@ import { Dispatcher } from '../worker/dispatcher.ts'
 import { workerDeps } from './context.ts'
 
 /**
- * A cell with a stale replica of control. Here, control and the cell are one database under two addresses;
- * the test writes what replication would write. e2e/17-two-cells.test.ts stops a real subscription.
+ * A cell with a stale control replica. In this test, the control database and the cell are the same
+ * database under two addresses, and the test writes the rows that replication would write.
+ * e2e/17-two-cells.test.ts stops a real subscription.
  */
 const database = await testDatabase()
 const mta = await startMtaInbox()

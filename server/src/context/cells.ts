@@ -51,8 +51,8 @@ export function openCells(
 }
 
 /**
- * A stale replica may not include the revocation of an API key, so in that case keys are looked up in
- * control.
+ * A stale replica may not show that an API key was revoked, so in that case keys are looked up in the
+ * control database.
  */
 export const keysIn = (
   home: Cell | undefined,

@@ -9,7 +9,7 @@ import { createContext } from './context.ts'
 const peer = await startSesPeer()
 const dns = await startDns({ '.': [{ name: 'customer.example', type: 'TXT', value: 'here' }] })
 
-// The tests do not use the database, so it need not exist.
+// The tests do not use the database, so it does not need to exist.
 const contextWith = (environment: Record<string, string>) =>
   createContext(
     loadConfig({

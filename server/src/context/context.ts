@@ -58,7 +58,7 @@ export interface Context {
   config: Config
   log: Logger
   /**
-   * The control database, by role. `everywhere` has the mail side's role: it can read every project and is
+   * The control database, by role. `everywhere` uses the mail role, which can read every project, and is
    * used only for reads.
    */
   db: { admin: UnscopedDb; customer: CustomerDb; everywhere: UnscopedDb; identity: Db }

@@ -1,7 +1,7 @@
 import type { ActivityChange, ActivityEntry } from '../core/control/activity/activity.ts'
 import type { Caller, UserCaller } from './caller.ts'
 
-/** The request fields that the activity entry records besides the change. */
+/** The request fields that the activity entry records in addition to the change. */
 export interface Requested {
   requestId: string
   ip: string

@@ -18,8 +18,8 @@ import { requireScope } from './scopes.ts'
  * Authenticates and authorises every request on the customer plane with a member's access token or a project's API key.
  *
  * Checks in order: 429 per address, 401, 403 (the key's allowed addresses, its scope, its domain, the member's role), 429
- * per caller. A caller without access to the project gets the same 404 as for a project that does not exist, and at the same
- * point: after the request is validated. The two cases are therefore indistinguishable.
+ * per caller. A caller without access to the project gets the same 404 as for a project that does not exist, and gets it at
+ * the same point: after the request is validated. The two cases are therefore indistinguishable.
  *
  * A slow body can arrive long after the headers, so the caller is authenticated again before the operation runs.
  */

@@ -7,9 +7,9 @@ type MailLimit = 'max_mails_per_day' | 'max_mails_per_month' | 'max_bytes_per_da
 type Creates = readonly (CapName | PlanLimitName | MailLimit)[] | 'creates nothing'
 
 /**
- * Every POST operation of the customer plane, with the limits on what it creates. caps.test.ts fails for a POST operation
- * that is missing here, and for one that is marked `creates nothing` but adds a row. docs/operations/limits.md documents the
- * limits.
+ * Every POST operation on the customer plane, with the limits on the resources that it creates. caps.test.ts fails for a
+ * POST operation that is missing here, and for one that is marked `creates nothing` but adds a row.
+ * docs/operations/limits.md documents the limits.
  */
 export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
   'projects.create': ['max_projects_per_owner'],

@@ -9,7 +9,7 @@ import type { OperationId } from './roles.ts'
  *   domain    limited to the key's domain: other domains' resources are omitted from lists and return 404
  *   refused   the operation concerns the whole project, or no API key can call it
  *
- * Suppressions, endpoints and usage concern all of a project's domains, so a bound key can neither read nor change them.
+ * Suppressions, endpoints and usage concern all of a project's domains, so a bound key cannot read or change them.
  */
 export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'projects.create': 'refused',

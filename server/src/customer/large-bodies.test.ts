@@ -19,7 +19,7 @@ type Sender = Awaited<ReturnType<typeof makeSender>>
 const mebibyte = 1024 * 1024
 
 /**
- * The size limit for a request, which is higher than the limit for a message. A body of this size is read completely and
+ * The size limit for a request. It is higher than the limit for a message. A body of this size is read completely and
  * then rejected.
  */
 const refused = 422
@@ -63,7 +63,7 @@ describe('a project with a slow large body', () => {
     const [slow, other] = [await makeSender(), await makeSender()]
     const body = largeBody(slow)
     const { call, status } = post(api.url, slow, body)
-    // The write completes once the API reads the body, which means that it has acquired the bytes.
+    // The write completes once the API reads the body. By then, the API has acquired the bytes.
     await new Promise((written) => call.write(body.subarray(0, body.length - 1), written))
     let isAnswered = false
     const second = send(api.url, slow).then((answered) => {
@@ -135,7 +135,7 @@ describe('a process with a heap of 512 MiB', () => {
     const program = new Client(postern.url, quiet.secret, '/v1')
     const sent = Array.from({ length: bodies }, (_, no) => {
       const attacker = attackers[no % attackers.length] ?? assert.fail()
-      // On a slow machine a request can exceed its timeout of 30 seconds; the API then closes it.
+      // On a slow machine a request can exceed its timeout of 30 seconds; the API then closes the connection.
       return send(postern.url, attacker).catch(() => undefined)
     })
     const statuses: number[] = []

@@ -18,16 +18,18 @@ import type { CustomerDeps } from './operation.ts'
 const mebibyte = 1024 * 1024
 
 /**
- * Limits the memory used by large request bodies. A large body with messages is read only if the project is able to send.
+ * Limits the memory used by large request bodies. A large body that contains messages is read only if the project is able
+ * to send.
  *
  * Large bodies share two byte budgets, with a share for each project: one for bodies that are being read, and a smaller one
- * for bodies that are parsed and handled, which need several times their size. Bytes are acquired before the work begins,
- * so a waiting body stays with the client. They are released when the response is sent or the client disconnects.
+ * for bodies that are being parsed and handled, because they need several times their size. Bytes are acquired before the
+ * work begins, so a waiting body stays with the client. They are released when the response is sent or the client
+ * disconnects.
  *
  * A client determines how slowly its body arrives, so clients can block only the first budget, for at most the request
  * timeout of 30 seconds.
  *
- * Bodies of messages above 1 MiB are parsed, validated and composed in a thread (messages/body-reader.ts).
+ * Bodies of messages above 1 MiB are parsed, validated and composed in a worker thread (messages/body-reader.ts).
  */
 const readingBytes = 256 * mebibyte
 const handlingBytes = 72 * mebibyte
@@ -36,7 +38,7 @@ const handlingBytes = 72 * mebibyte
 interface Held {
   /** Whether the response has been sent or the client has disconnected. */
   isOver: boolean
-  /** Whether the thread has the body. Its bytes are then in memory even if the client has disconnected. */
+  /** Whether the worker thread has the body. Its bytes are then in memory even if the client has disconnected. */
   isInThread: boolean
   giveBack: (() => void)[]
 }

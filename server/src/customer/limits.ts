@@ -10,7 +10,10 @@ import { invitationsBeyond } from '../core/control/members/invitations.ts'
 import { planInForce } from '../core/control/projects/projects.ts'
 import type { Tx } from '../platform/db/db.ts'
 
-/** Enforces one of the current plan's limits, which customers cannot exceed. `count` includes the new resource. */
+/**
+ * Enforces one of the current plan's limits. Customers cannot exceed these limits. `count` includes the new
+ * resource.
+ */
 export async function requireRoom(
   tx: Tx,
   projectId: number,

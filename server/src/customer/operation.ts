@@ -25,9 +25,9 @@ import type { OperationId } from './roles.ts'
  *
  * `runsIn` selects the transaction of a mutation or query:
  *
- *   project   the control side, restricted to one project (the default)
- *   mail      the mail side of a project
- *   user      the control side, outside any project, for the signed-in user
+ *   project   in the control database, restricted to one project (the default)
+ *   mail      in the mail database, restricted to one project
+ *   user      in the control database, outside any project, for the signed-in user
  */
 export type RunsIn = 'project' | 'mail' | 'user'
 
@@ -51,7 +51,7 @@ interface Described {
   id: OperationId
   /** Relative to /v1, in Fastify's syntax: `/projects/:project_id/domains/:id`. */
   path: string
-  /** The path for API keys, which need not specify their project: `/messages`. Members use `path`. */
+  /** The path for API keys, such as `/messages`. API keys need not specify their project. Members use `path`. */
   pathOfKey?: string
   summary: string
   description: string
@@ -61,7 +61,7 @@ interface Bodied<Body extends TProperties> {
   /** The fields of the body. */
   body: Body
   example: Record<string, unknown>
-  /** A body with missing fields is rejected with `incomplete_configuration`, which names them. */
+  /** A body with missing fields is rejected with `incomplete_configuration`. The error names the missing fields. */
   isCompleteConfiguration?: true
   /** Overrides the default body limit. */
   bodyLimitBytes?: number
@@ -93,10 +93,10 @@ export const changeOf = <Row extends { id: number }>(
 
 type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : null
 
-/** The caller and the project that the caller is authorised for. */
+/** The caller, and the project for which the caller is authorised. */
 interface Authorised {
   projectId: number
-  /** The domain that the API key is bound to (domain-bindings.ts), or null. Resources of other domains are not found. */
+  /** The domain that the API key is bound to (domain-bindings.ts), or null. Other domains' resources are not found. */
   domainId: number | null
   caller: Caller
 }
@@ -129,24 +129,24 @@ export interface Mutation<
     Bodied<Body> {
   kind: Kind
   runsIn?: In
-  /** The path parameters besides `project_id`. */
+  /** The path parameters other than `project_id`. */
   params: TObject<Params>
   /** If absent, the response has no body. */
   answer?: Answer
   /** Describes the successful response. If absent, the sentence for the operation's kind is used. */
   means?: string
-  /** The response contains a secret, which is returned once; a replayed response does not contain it. */
+  /** The response contains a secret. The secret is returned only once; a replayed response omits it. */
   revealsSecret?: true
   /**
-   * The operation may generate a DKIM key, which is slow, so the pair is generated before any lock is acquired
+   * The operation may generate a DKIM key. This is slow, so the key pair is generated before any lock is acquired
    * (core/control/domains/dkim-key-pool.ts).
    */
   makesDkimKey?: true
   /** The change is also recorded in the user's own activity. */
   isOfUser?: true
   /**
-   * Reads from the mail side before the transaction begins: mail may be in another database, and no transaction waits
-   * for another database. It never rejects a request.
+   * Reads from the mail database before the transaction begins. Mail may be stored in a different database, and a
+   * transaction never waits for another database. This step never rejects a request.
    */
   preload?(
     mail: ReadTx,
@@ -188,12 +188,12 @@ export interface Query<
   In extends RunsIn = RunsIn,
 > extends Described {
   runsIn?: In
-  /** The path parameters besides `project_id`. */
+  /** The path parameters other than `project_id`. */
   params: TObject<Params>
   /** Query parameters. Any other parameter is rejected. */
   query: Parameters
   answer: Answer
-  /** Reads from the mail side before the transaction on the control side begins. */
+  /** Reads from the mail database before the transaction in the control database begins. */
   preload?(mail: ReadTx, projectId: number, deps: CustomerDeps): Promise<Preloaded>
   /** The response is one resource, with its version in the ETag. */
   hasVersion?: true
@@ -228,7 +228,7 @@ export interface CustomOperation<
   params: TObject<Params>
   query: Parameters
   answer: Answer
-  /** Why the project's activity has no row for the operation. */
+  /** The reason that the operation writes no row to the project's activity. */
   leavesNoActivity: string
   /** Shown in the OpenAPI document instead of the fields that are validated. */
   documentedBody?: TProperties
@@ -245,6 +245,16 @@ export type CustomerOperation =
 
 type Shaped<Shape extends CustomerOperation['shape']> = Extract<CustomerOperation, { shape: Shape }>
 
+/** Only operations on the control side of a project have versions, secrets, DKIM keys and a target to lock. */
+type Restricted<In extends RunsIn> = In extends 'project'
+  ? unknown
+  : {
+      kind: Unversioned | (In extends 'mail' ? 'delete' : never)
+      target?: never
+      revealsSecret?: never
+      makesDkimKey?: never
+    }
+
 export function customerOperation<
   Params extends TProperties,
   Body extends TProperties,
@@ -257,7 +267,8 @@ export function customerOperation<
     (
       | { kind: Unversioned }
       | { kind: Exclude<Kind, Unversioned>; target?(...args: never[]): Promise<Versioned<Target>> }
-    ),
+    ) &
+    Restricted<In>,
 ): Shaped<'mutation'> {
   return { shape: 'mutation', ...operation } as unknown as Shaped<'mutation'>
 }

@@ -25,6 +25,7 @@ const operation = ({
   target = 'target: async () => ({ id: 1, version: 1 }),',
   kind = 'edit',
   activity = "activity: 'unchanged', ",
+  more = '',
 } = {}) =>
   `${imports}
 export const anOperation = customerOperation({
@@ -34,6 +35,7 @@ export const anOperation = customerOperation({
   body: {},
   example: {},
   ${target}
+  ${more}
   run: async ({ target }) => ({ answer: { id: target.id }, ${activity}version: 2 }),
 })
 `
@@ -69,6 +71,19 @@ const wrong: Record<string, [text: string, complaint: RegExp]> = {
     /'version'/,
   ],
   'an operation without its activity': [operation({ activity: '' }), /'activity'/],
+  'an edit on the mail side': [
+    operation({ more: "runsIn: 'mail',", target: '' })
+      .replace('id: target.id', 'id: 1')
+      .replace('{ target }', '{}'),
+    /"edit"/,
+  ],
+  'a secret outside a project': [
+    operation({ kind: 'create', more: "runsIn: 'user', revealsSecret: true,", target: '' })
+      .replace('id: target.id', 'id: 1')
+      .replace('{ target }', '{}')
+      .replace('version: 2', 'version: 2, projectId: 1'),
+    /'true' is not assignable to type 'never'/,
+  ],
   'a query that writes': [query('write'), /ReadTx/],
   'a scope for an unknown operation': [table(`'things.show': 'domains:read'`), /things\.show/],
   'an unknown scope': [table(`'domains.show': 'things:read'`), /things:read/],

@@ -23,8 +23,8 @@ import { honoursIfMatch } from './schema.ts'
  * while the request waited for the lock is no longer accepted. Checks in order: the project or the resource does not exist
  * (404), a stored response exists (idempotency), the version differs from If-Match (412), the rules.
  *
- * A change writes its activity row in the same transaction. On the mail side, the row is published through mail.outbox,
- * because no transaction writes both schemas.
+ * A change writes its activity row in the same transaction. For changes in the mail database, the row is published through
+ * mail.outbox, because no transaction writes both schemas.
  */
 export interface MutationRequest extends Requested {
   params: Record<string, unknown>
@@ -48,6 +48,7 @@ export async function perform(
   request: MutationRequest,
   deps: CustomerDeps,
 ): Promise<HttpResponse> {
+  requireCallerOf(operation, caller)
   const { params, body } = request
   const { db, repeatable, enter, record } = transactionOf(operation, caller, request, deps)
   const preloaded = await preloadOf(operation, caller, request, deps)
@@ -78,6 +79,12 @@ export async function perform(
   const wanted =
     operation.makesDkimKey === true && 'projectId' in caller && (await wantedPair(caller.projectId, deps))
   return deps.domains.pairs.offer(wanted, (pair) => db.transaction((tx) => work(tx, pair)))
+}
+
+/** Authentication returns a caller of the operation's kind; another one is a programming error. */
+function requireCallerOf({ id, runsIn }: Mutation | Query, caller: Caller | UserCaller): void {
+  if ((runsIn === 'user') !== (caller.kind === 'user'))
+    throw new Error(`${id} has a caller of the wrong kind`)
 }
 
 /** The project id of an Idempotency-Key outside any project. Real ids start at 1. */
@@ -167,6 +174,7 @@ export async function answerQuery(
   { params, query }: { params: Record<string, unknown>; query: Record<string, unknown> },
   deps: CustomerDeps,
 ): Promise<{ answer: unknown; version?: number }> {
+  requireCallerOf(operation, caller)
   if (caller.kind === 'user') {
     const { user } = caller
     return deps.everywhere.read((tx) => operation.run({ tx, user, query }))

@@ -44,7 +44,9 @@ export function registerOperations(
   refuseOtherMethods(plane, operations.flatMap(supportedRoutes))
 }
 
-/** The caller of an unsupported method is authenticated, but not authorised, because permissions belong to operations. */
+/**
+ * The caller of an unsupported method is authenticated but not authorised, because permissions are defined per operation.
+ */
 const supportedRoutes = (operation: CustomerOperation): SupportedRoute[] =>
   routePathsOf(operation).map(({ url, project }) => ({
     method: methodOf(operation),

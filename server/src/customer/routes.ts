@@ -57,7 +57,7 @@ import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
 import { showSuppressionQuery } from './suppressions/show-suppression.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
 
-/** Every customer operation, by noun: the table of contents of the plane. */
+/** Every customer operation, by noun: the plane's table of contents. */
 export const customerOperations: readonly CustomerOperation[] = [
   listProjectsQuery,
   createProjectOperation,

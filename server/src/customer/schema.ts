@@ -24,7 +24,7 @@ export function methodOf(operation: CustomerOperation): 'GET' | 'POST' | 'PATCH'
   return operation.shape === 'custom' ? operation.method : methodOfKind[operation.kind]
 }
 
-/** Resources on the mail side have no version. */
+/** Resources in the mail database have no version. */
 export const honoursIfMatch = ({ kind, runsIn }: Mutation): boolean =>
   runsIn !== 'mail' && comparesVersions(kind)
 

@@ -41,7 +41,7 @@ export const auditChecks: Check[] = [
 const scarceBytes = 1024 ** 3
 const fullBytes = 64 * 1024 ** 2
 
-/** The file belongs to the signer; this process should be able to read it but not to change it. */
+/** The file belongs to the signer. This process should be able to read the file but not change it. */
 async function signedFileFinding(file: string): Promise<Finding> {
   const folder = path.dirname(path.resolve(file))
   const may = (what: string, how: number) =>

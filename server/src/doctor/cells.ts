@@ -12,7 +12,7 @@ import {
   warning,
 } from './check.ts'
 
-/** Checks that the control replica of each cell is up to date (platform/db/replica-age.ts). */
+/** Checks that each cell's replica of the control database is up to date (platform/db/replica-age.ts). */
 export const cellChecks: Check[] = [
   {
     name: 'cells',
@@ -24,7 +24,7 @@ export const cellChecks: Check[] = [
         const since = inControl ? `for ${Math.round(inControl.age_seconds)} seconds` : 'yet'
         return [
           failure(
-            `No heartbeat has been written to control ${since}: cells stop sending.`,
+            `No heartbeat has been written to the control database ${since}, so cells stop sending.`,
             'Start `postern worker` without POSTERN_CELL. If one is running, read its log.',
           ),
         ]
@@ -74,12 +74,12 @@ async function replicaFinding(
   }
 }
 
-/** A cell whose clock is behind control's underestimates the age of its replica. */
+/** A cell whose clock is behind the control database's clock underestimates the age of its replica. */
 const clockWarningMs = 2_000
 const clockFailureMs = 30_000
 
 async function clockFinding({ name, mail }: Cell, { db }: DoctorContext): Promise<Finding | undefined> {
-  // The first call opens the connection, which would distort the measurement.
+  // The first call opens the connection. Measuring it would distort the result.
   const isThere = await mail.readOne(findEpochMs).catch(() => undefined)
   if (isThere === undefined) return undefined
   const before = performance.now()

@@ -6,8 +6,8 @@ import type { Db, UnscopedDb } from '../platform/db/db.ts'
 import type { Resolver } from '../platform/net/dns.ts'
 
 /**
- * `failure`: something does not work, or soon will not. `warning`: it works, but with a risk. `skipped`: the check
- * could not run, because of a failure that another check reports.
+ * `failure`: something does not work, or will soon stop working. `warning`: it works, but with a risk. `skipped`:
+ * the check could not run, because of a failure that another check reports.
  */
 export type Level = 'ok' | 'warning' | 'failure' | 'skipped'
 
@@ -34,7 +34,7 @@ export interface DoctorContext {
   login: Login
   /** Uses the administrative plane's role. */
   db: UnscopedDb
-  /** The cells that have a replica of control. */
+  /** The cells that have a replica of the control database. */
   cells: readonly Cell[]
   /** Uses the sign-in role. */
   identity: Db

@@ -88,7 +88,7 @@ function missingOffers(
   ]
 }
 
-// An external recipient whose domain has an MX. Nothing is sent to it.
+// An external recipient whose domain has an MX record. Nothing is sent to it.
 const externalRecipient = 'postmaster@iana.org'
 
 async function relayFault(session: SmtpClient, where: string, sender: string): Promise<Finding | undefined> {

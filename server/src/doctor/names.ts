@@ -23,7 +23,10 @@ export const nameChecks: Check[] = [
 
 const isPrivateName = (name: string): boolean => !name.includes('.') || isIP(name) !== 0
 
-/** RFC 2181 §10.3: the target of an MX must not be an alias. Neither should the target of customers' CNAME records. */
+/**
+ * RFC 2181 §10.3: the target of an MX must not be an alias. The target of customers' CNAME records should not be an
+ * alias either.
+ */
 async function hostFault(dns: Resolver, setting: string, host: string): Promise<Finding | undefined> {
   if (isPrivateName(host)) {
     return warning(
@@ -63,7 +66,7 @@ async function returnPath(context: DoctorContext): Promise<Finding[]> {
       ),
     ]
   }
-  // RFC 5321 §5.1: without an MX, mail goes to the host itself.
+  // RFC 5321 §5.1: without an MX record, mail is delivered to the host itself.
   const [first = `0 ${host}`] = exchanges.kind === 'found' ? exchanges.values : []
   const exchange = first.slice(first.indexOf(' ') + 1)
   const addresses = await dns.addresses(exchange)

@@ -47,8 +47,8 @@ export async function findDelays(tx: ReadTx): Promise<Delays> {
 }
 
 /**
- * Seconds since the chores last completed; null if they never have, or not for a long time. Uses now(), as pg-boss
- * does.
+ * Seconds since the chores last completed; null if they have never completed, or not for a long time. Uses now(), as
+ * pg-boss does.
  */
 export async function sinceChores(tx: ReadTx): Promise<number | null> {
   const { rows } = await sql<{ seconds: number | null }>`

@@ -15,7 +15,7 @@ const inCells = ({ settings }: DoctorContext): Finding[] | undefined =>
         },
       ]
 
-/** Checks that workers run and that no queue is late. */
+/** Checks that workers are running and that no queue is delayed. */
 export const queueChecks: Check[] = [
   {
     name: 'worker',

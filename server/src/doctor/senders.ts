@@ -85,7 +85,7 @@ async function publicAddresses({ dns, settings }: DoctorContext): Promise<string
   return found.flat().filter((address) => ipaddr.process(address).range() === 'unicast')
 }
 
-/** Forward-confirmed reverse DNS, without which many receivers reject mail. */
+/** Checks forward-confirmed reverse DNS. Many receivers reject mail from addresses without it. */
 async function nameFault(dns: Resolver, address: string): Promise<Finding | undefined> {
   const reverse = await dns.ptr(reverseName(address))
   const remedy = `Ask the provider of ${address} to set its PTR record to the host name of the MTA, and set the A or AAAA record of that name to ${address}.`

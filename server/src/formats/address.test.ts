@@ -61,7 +61,8 @@ describe('an address', () => {
       'a＠example.com',
       '\u{1F4A9}@example.com',
       '\ud800@example.com',
-      // In lower case, these two become k and i with a dot, which imitates another name in ASCII.
+      // In lower case, these two letters become k and i with a dot, so the name would imitate another ASCII
+      // name.
       'a@\u212aestrel.example',
       'a@\u0130stanbul.example',
     ]) {

@@ -26,8 +26,8 @@ export interface Client {
 
 // Signatures with different lengths (l=) each require hashing the whole message: 0.5 s for 25 MiB.
 const maxSignatures = 5
-// mailauth takes quadratic time in the length of a run of spaces (trace.ts), several times per signature.
-// Signers fold with only a few spaces.
+// mailauth's running time is quadratic in the length of a run of spaces (trace.ts), and each signature
+// incurs this cost several times. Signers fold with only a few spaces.
 const maxSpaces = 100
 
 /**

@@ -28,8 +28,8 @@ type ThreadResult = { no: number; mime: Uint8Array } | { no: number; fault: stri
 const role = 'postern composer'
 
 /**
- * Worker threads that compose and sign mail, which would otherwise block the event loop: a 7 KB message takes
- * about 2 ms of CPU time, mostly for RSA. With 0 threads, the calling thread does the work.
+ * Worker threads that compose and sign mail, because this work would otherwise block the event loop: a 7 KB
+ * message takes about 2 ms of CPU time, mostly for RSA. With 0 threads, the calling thread does the work.
  *
  * The caller limits the number of concurrent tasks.
  */

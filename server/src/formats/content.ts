@@ -42,7 +42,8 @@ const maxNameLength = 100
 const maxValueLength = 2000
 // A line is folded only at spaces and has at most 998 octets (RFC 5322 §2.1.1), including the name.
 const maxWordLength = 800
-// Folding a long run of spaces could produce a line of only spaces, which ends the header for some readers.
+// Folding a long run of spaces could produce a line of only spaces, and some readers treat such a line as
+// the end of the header.
 const maxSpaces = 20
 
 // Fields that composition writes.

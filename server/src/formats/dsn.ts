@@ -66,7 +66,7 @@ function actionOf(value: string | null): DsnRecipient['action'] | undefined {
   return action === 'failure' ? 'failed' : (action as DsnRecipient['action'])
 }
 
-/** Many reports have the status x.0.0 although the remote server's diagnostic text is more specific. */
+/** Many reports have the status x.0.0 even though the remote server's diagnostic text is more specific. */
 function statusOf(action: DsnRecipient['action'], value: string | null, diagnostic: string | null): string {
   const [, given] = /(?:^|[\s(#])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value ?? '') ?? []
   const detailed = enhancedStatusOf(diagnostic ?? '')

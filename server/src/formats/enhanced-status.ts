@@ -1,8 +1,8 @@
-/** RFC 3463: class, subject and detail, such as 5.1.1. */
 const maxLength = 2000
 
-// Follows the reply code, which each line can repeat (RFC 2034 §4). Some servers write it in brackets or
-// after a #. The class is 2, 4 or 5 (RFC 3463 §2).
+// An enhanced status code (RFC 3463) consists of class, subject and detail, such as 5.1.1. The status
+// follows the reply code and can be repeated on each line (RFC 2034 §4). Some servers write the status in
+// brackets or after a #. The class is 2, 4 or 5 (RFC 3463 §2).
 const afterCode = /(?:^|[\s;:])([245]\d\d)[ -]+[(<[]?#?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
 const marked = /(?:^|[\s(<[])#([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
 const alone = /^\s*([245]\.\d{1,3}\.\d{1,3})(?![\d.])/

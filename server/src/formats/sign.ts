@@ -21,8 +21,8 @@ const signed = ['In-Reply-To', 'References', 'List-Id', 'Feedback-ID', 'Auto-Sub
  * Prepends a DKIM signature (RFC 6376: relaxed/relaxed, rsa-sha256). `time` is the signing time.
  *
  * Implemented here because libraries do not support oversigning and parse the key for each message. Parsing
- * the key and creating the first signature with it take longer than all other work. The tests verify the
- * signatures with mailauth.
+ * the key and creating the first signature with it take longer than all other work combined. The tests
+ * verify the signatures with mailauth.
  */
 export async function signMime(mime: Buffer, key: DkimKey, time = new Date()): Promise<Buffer> {
   try {

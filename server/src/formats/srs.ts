@@ -4,9 +4,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
  * The envelope sender of forwarded mail (Sender Rewriting Scheme): an address at the forwarding domain, so
  * that SPF passes. It contains the original sender, so that bounces can be returned.
  *
- *   SRS0=<hash>=<day>=<host>=<local>@bounces.…             of local@host
- *   SRS1=<hash>=<first>==<hash>=<day>=<host>=<local>@…     of an SRS address of `first`: a bounce is sent directly to
- *                                                          `first`, regardless of the number of later hosts
+ *   SRS0=<hash>=<day>=<host>=<local>@bounces.…             for local@host
+ *   SRS1=<hash>=<first>==<hash>=<day>=<host>=<local>@…     for an SRS address issued by `first`: a bounce is sent
+ *                                                          directly to `first`, regardless of the number of later hosts
  *
  * The hash is an HMAC over everything that follows it, in base32 because case can be lost in transit. A day
  * is two characters of base32 and repeats after 1,024 days.

@@ -23,7 +23,7 @@ import { readMailbox } from './mailbox.ts'
  *
  *   rejected   text that mail readers interpret differently: malformed lines, duplicates of fields that can occur
  *              only once, a From that is not exactly one mailbox
- *   rewritten  From, from its parsed value: other text that parsers might read in it is not sent
+ *   rewritten  From, using its parsed value, so that text that parsers interpret differently is not sent
  *   removed    Bcc, Sender, and fields that senders cannot set (isReservedHeader)
  *   added      a Received field now; Date, Message-ID and X-Postern-Ref when the message is sent (`completeMime`)
  */

@@ -7,6 +7,7 @@ import { customerRoutes } from '../customer/routes.ts'
 import { inboundLinkRoute } from '../intake/inbound/download-links.ts'
 import { snsRoute } from '../intake/sns/sns.ts'
 import { PosternError } from '../platform/errors.ts'
+import { refuseOtherMethods } from '../platform/http/allowed-methods.ts'
 import { createRateLimit, networkOf } from '../platform/http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from '../platform/http/server.ts'
 import { signInRoutes } from '../signin/routes.ts'
@@ -38,13 +39,22 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   registerOpenapi(app, addressLimit)
   app.get('/healthz', { logLevel: 'silent', schema: healthzSchema }, async () => ({ status: 'ok' }))
   const ready = cachedReadiness(() => requireReady(context, { needsJobs: true }))
-  // Counted separately: a load balancer gets a response regardless of how many other requests come from its address.
+  // Rate-limited separately, so that a load balancer gets a response regardless of how many other requests come from
+  // its address.
   const readyLimit = createRateLimit(config.requestsPerAddress, 'this address')
   app.get('/readyz', { logLevel: 'silent', schema: readyzSchema }, async ({ ip }) => {
     await readyLimit(networkOf(ip))
     if (retired) throw new PosternError('unavailable', 'The process is shutting down.')
     return ready()
   })
+  refuseOtherMethods(
+    app,
+    ['/healthz', '/readyz'].map((url) => ({
+      method: 'GET',
+      url,
+      onRequest: ({ ip }) => addressLimit(networkOf(ip)),
+    })),
+  )
   // Without this, keep-alive connections would delay the process's shutdown.
   app.addHook('onSend', async (_request, reply) => {
     if (retired) reply.header('connection', 'close')
@@ -98,7 +108,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
   consoleRoutes(app, {
     folder: consoleFolder,
-    // Counted separately, so that loading the console does not use up the address's API request limit.
+    // Rate-limited separately, so that loading the console does not use up the address's API request limit.
     addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
   })
 

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
  */
 export type Schema = { [keyword: string]: unknown }
 
-// JSON Schema 2020-12: the keywords that contain other schemas, and the form in which they do. Everything else is
+// JSON Schema 2020-12: the keywords that contain other schemas, and how they contain them. Everything else is
 // data, such as an example that happens to have a member named `title`.
 const single = ['items', 'additionalProperties', 'contains', 'propertyNames', 'not', 'if', 'then', 'else']
 const listed = ['anyOf', 'oneOf', 'allOf', 'prefixItems']

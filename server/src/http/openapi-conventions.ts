@@ -1,7 +1,7 @@
 import { errorCodes } from '../platform/errors.ts'
 import { statusOf } from '../platform/http/problem.ts'
 
-/** Conventions of all operations: the description at the top of the OpenAPI document. */
+/** Conventions that apply to all operations: the description at the top of the OpenAPI document. */
 export const conventions = `Postern sends email for many projects. This is the reference for its HTTP API: sign-in, the customer API for a single
 project, and the administrative API for all of the installation's projects, plans and users.
 
@@ -203,7 +203,7 @@ const ownTags: Tag[] = [
   },
 ]
 
-/** Customer operations have the same nouns and come after the administrative ones. */
+/** Customer operations use the same nouns and come after the administrative operations. */
 export const tags: Tag[] = [
   ...ownTags,
   ...ownTags.map((tag) => ({

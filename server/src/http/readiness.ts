@@ -11,15 +11,15 @@ export interface Readiness {
 /**
  * Checks whether the process can do its work. If not, rejects with an error that says why.
  *
- * An outdated replica of control is reported but does not make a process unready: inbound mail and reports must still
- * be received, and if control is down, every cell is in this state. The load balancer would then have no process
- * left.
+ * An outdated replica of the control database is reported but does not make a process unready. Inbound mail and
+ * reports must still be received, and if the control database is down, every cell is in this state: the load balancer
+ * would have no process left.
  */
 export async function requireReady(
   { config, db, home, replicas, log, jobs }: Context,
   { needsJobs }: { needsJobs: boolean },
 ): Promise<Readiness> {
-  // In a cell, mail is accepted even if control does not respond.
+  // In a cell, mail is accepted even if the control database does not respond.
   const pending = await (home?.admin ?? db.admin).read(pendingMigrations).catch((error: unknown) => {
     log.error({ err: error }, 'not ready: the database is unavailable')
     throw new PosternError(

@@ -19,9 +19,9 @@ import type { Handover, Mail, Transport } from './transport.ts'
  * message (Easy DKIM), replaces Message-ID and Date, and publishes delivery events. The credentials need
  * ses:SendEmail and, for raw mail, ses:SendRawEmail.
  *
- * SES has no idempotency key: it sends a message as often as it receives it. SDK retries are therefore
- * disabled, and if it is unclear whether the message was accepted, the outcome is `unknown`, which is not
- * retried either.
+ * SES has no idempotency key: if it receives a message twice, it sends the message twice. SDK retries are
+ * therefore disabled, and if it is unclear whether the message was accepted, the outcome is `unknown`,
+ * which is not retried either.
  *
  * When SES is unavailable (throttled, paused, no credentials, unreachable), a circuit breaker backs off
  * exponentially and then probes with one message, as for an MTA (smtp-host.ts).

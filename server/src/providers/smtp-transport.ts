@@ -42,8 +42,9 @@ const defaultLimits: SmtpLimits = {
  * registration does nothing: DNS records determine whether mail can be sent from a domain, and Postern signs
  * the mail.
  *
- * Each message is sent to the host with the fewest messages in progress. An unreachable host is backed off
- * exponentially; its messages are sent to another host, unless the first may have accepted them.
+ * Each message is sent to the host with the fewest messages in progress. An unreachable host is retried
+ * with exponential backoff. Its messages are sent to another host, unless the unreachable host may have
+ * accepted them.
  */
 export class ServiceProvider implements IdentityProvider, Transport {
   readonly name = 'service'

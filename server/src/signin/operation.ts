@@ -39,7 +39,7 @@ export interface SignInOperation<
   response?: TSchema
   /** Describes the successful response, in a sentence. */
   success: string
-  /** Errors besides those that all operations share: status → code and sentence. */
+  /** Errors in addition to those that all operations share: status → code and sentence. */
   failures?: Record<number, string>
   run(call: {
     signIn: SignIn
@@ -64,6 +64,9 @@ export const tooManyAttempts = '`rate_limited`: too many attempts. Try again aft
 export const signInOperation = <Body extends TSchema, Params extends TSchema, Query extends TProperties>(
   operation: SignInOperation<Body, Params, Query>,
 ): SignInOperation => operation as unknown as SignInOperation
+
+/** RFC 7517 §5: the keys for programs that verify access tokens themselves. Its route is in routes.ts. */
+export const jwksPath = '/auth/jwks.json'
 
 export function registerSignIn(
   app: HttpServer,
@@ -92,7 +95,7 @@ export function registerSignIn(
   }
   refuseOtherMethods(
     app,
-    operations.map(({ method, path }) => ({
+    [...operations, { method: 'GET', path: jwksPath }].map(({ method, path }) => ({
       method,
       url: `/v1${path}`,
       onRequest: ({ ip }) => addressLimit(networkOf(ip)),

@@ -237,7 +237,8 @@ describe('auth.reset-password', () => {
         ...{ current_password: password, new_password: password },
       })
       const statuses = [(await reset(token)).status, (await changing).status]
-      // If the password change is first, the link becomes invalid; if the reset is first, the session is revoked.
+      // If the password change commits first, the link becomes invalid; if the reset commits first, the session is
+      // revoked.
       assert.ok(['204,401', '404,204'].includes(statuses.join()), statuses.join())
       const isReset = statuses[0] === 204
       const old = await newBrowser().post('/v1/auth/sign-in', { email, password })

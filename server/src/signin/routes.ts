@@ -9,7 +9,7 @@ import { forgotPassword } from './forgot-password.ts'
 import { issueToken } from './issue-token.ts'
 import { listActivity } from './list-activity.ts'
 import { listSessions } from './list-sessions.ts'
-import { registerSignIn, type SignInDeps, tooManyRequests } from './operation.ts'
+import { jwksPath, registerSignIn, type SignInDeps, tooManyRequests } from './operation.ts'
 import { registerInvited } from './register-invited.ts'
 import { resetPassword } from './reset-password.ts'
 import { showSession } from './show-session.ts'
@@ -57,8 +57,7 @@ const jwksSchema = {
 
 export function signInRoutes(app: HttpServer, deps: SignInDeps): void {
   registerSignIn(app, operations, deps)
-  // RFC 7517 §5: for programs that verify access tokens themselves.
-  app.get('/v1/auth/jwks.json', { schema: jwksSchema }, async ({ ip }, reply) => {
+  app.get(`/v1${jwksPath}`, { schema: jwksSchema }, async ({ ip }, reply) => {
     await deps.addressLimit(networkOf(ip))
     reply.header('cache-control', 'public, max-age=60')
     return { keys: await deps.signIn.publicKeys() }

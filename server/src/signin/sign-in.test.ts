@@ -316,7 +316,7 @@ describe('auth.change-password', () => {
     const other = newBrowser()
     await other.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
     await other.post('/v1/auth/backup-code', { code: admin.backupCodes[0] })
-    // A sign-in with the old password that is still waiting for its code when the password changes.
+    // A sign-in with the old password that is still waiting for its second-factor code when the password changes.
     const waiting = newBrowser()
     await waiting.post('/v1/auth/sign-in', { email: admin.email, password: admin.password })
     const code = totpCode(admin.totpUri, Date.now() + 30_000)

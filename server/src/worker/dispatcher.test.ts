@@ -208,7 +208,7 @@ describe('a project with slow mail', () => {
       sink.treat(to, { at: 'data', answer: 'hang', times: 1 })
       await send(slow, { to: [to] })
     }
-    // The maximum for one lane, which is less than all slots (core/mail/dispatch/slots.ts).
+    // The maximum for one lane, which is less than the total number of slots (core/mail/dispatch/slots.ts).
     const fourFifths = (4 * sessions) / 5
     await eventually('the slow project has its share', () => sink.refused.length === fourFifths)
     const { to } = await send(quick)

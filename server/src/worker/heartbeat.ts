@@ -3,7 +3,7 @@ import type { Db } from '../platform/db/db.ts'
 import { writeHeartbeat } from '../platform/db/replica-age.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
-/** A fraction of the smallest POSTERN_CONTROL_REPLICA_MAX_AGE_SECONDS, which is ten seconds. */
+/** A fraction of the minimum value of POSTERN_CONTROL_REPLICA_MAX_AGE_SECONDS, ten seconds. */
 const defaultEveryMs = 2_000
 
 export interface HeartbeatDeps {

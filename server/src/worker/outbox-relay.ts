@@ -5,9 +5,9 @@ import type { Logger } from '../platform/telemetry/log.ts'
 
 export type OutboxRelayDeps = RelayDeps & { log: Logger }
 
-// Runs the outbox relays between control and mail about once per second, until the signal is aborted. These
-// are loops rather than job queues, because the messages are already rows, and the next call finds any that
-// remain.
+// Runs the outbox relays between the control and mail databases about once per second, until the signal is
+// aborted. These are loops rather than job queues, because the messages are already rows, and the next call
+// finds any that remain.
 
 /** How far one side can lag behind the other. */
 const pauseMs = 1_000

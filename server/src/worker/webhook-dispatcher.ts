@@ -92,8 +92,8 @@ export class WebhookDispatcher {
       connectTimeoutMs: connectMs,
       headersTimeoutMs: requestTimeoutMs,
       bodyTimeoutMs: requestTimeoutMs,
-      // Many projects' endpoints can be on one host, so none of them waits for a connection. WebhookSlots
-      // enforces the limit.
+      // Many projects' endpoints can share a host, so the limit is high enough that no request waits for a
+      // connection. WebhookSlots limits concurrency.
       connectionsPerOrigin: this.#maxRuns,
     })
     this.#runDeps = {

@@ -4,7 +4,7 @@ import { testDatabase } from '../testing/harness/database.ts'
 import { eventually } from '../testing/harness/waiting.ts'
 import { assertDated, retryDelay, webhookHarness } from '../testing/harness/webhook-harness.ts'
 
-/** Disabled, failing and deleted endpoints, and the messages to control about them. */
+/** Disabled, failing and deleted endpoints, and the messages that report them to the control side. */
 const database = await testDatabase()
 const stage = await webhookHarness(database)
 const { receiver, makeProject, makeEndpoint, publishEvents } = stage

@@ -103,8 +103,8 @@ describe('the worker', () => {
     const domain = await stage.makeDomain(id)
     await isAsked.promise
     const stopped = worker.stop(patienceMs)
-    // Another job arrives while the worker is stopping. The call is not held until then, because its timeout
-    // is a few seconds.
+    // Another job arrives while the worker is stopping. The test does not hold the call until then, because
+    // the call's timeout is only a few seconds.
     const creating = stage.makeDomain(id)
     released.resolve()
     await stopped

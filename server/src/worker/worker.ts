@@ -44,7 +44,7 @@ export type WorkerDeps = CheckDeps &
     mailOf: MailOf
     /** The cell whose mail this worker sends; undefined for none. */
     home: Cell | undefined
-    /** Whether it runs the job queues, which do not belong to any cell. */
+    /** Whether this worker runs the job queues, which do not belong to any cell. */
     hasJobs: boolean
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>

@@ -2,8 +2,7 @@ import type { ReactNode } from 'react'
 import type { Answer, AnswerOf, BodyOf, MutationId, PathOf } from '../../api/client.ts'
 
 /**
- * A change made by an administrator. Every mutation in the console goes through the same dialog, which takes one of
- * these:
+ * A change made by an administrator. Every mutation in the console goes through the same dialog:
  *
  *   fields (if there are any) → the server's preview → the reason → the mutation → its result
  *

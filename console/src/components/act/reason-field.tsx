@@ -18,7 +18,10 @@ export function ReasonField({
   isFirst,
 }: {
   operation: string
-  /** The fields that the change sets: locking a project and changing its plan are the same operation. */
+  /**
+   * The fields that the change sets. They are needed to tell changes apart, because locking a project and changing
+   * its plan are the same operation.
+   */
   fields: string[]
   value: string
   onChange: (text: string) => void

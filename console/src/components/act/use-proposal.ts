@@ -54,7 +54,7 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
     gcTime: 0,
   })
   const acting = useMutation({
-    // The response may contain a secret, which must not outlive the dialog.
+    // The response may contain a secret, and the secret must not outlive the dialog.
     gcTime: 0,
     mutationFn: () =>
       call(operation, {

@@ -9,7 +9,7 @@ import { Verification } from './verification.tsx'
 
 const route = getRouteApi('/audit')
 
-/** The audit log of all projects. */
+/** The audit log for all projects. */
 export function AuditPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()

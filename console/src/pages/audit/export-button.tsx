@@ -3,7 +3,10 @@ import { number } from '../../components/stat-tiles.tsx'
 import { useToast } from '../../components/toast.tsx'
 import { type Progress, useExport } from './export.ts'
 
-/** Saves the audit log of a project, or all of it, as a file that `postern audit verify --file` checks offline. */
+/**
+ * Saves one project's audit log, or the whole audit log, as a file that `postern audit verify --file` checks
+ * offline.
+ */
 export function ExportButton({ projectId }: { projectId?: number }) {
   const toast = useToast()
   const fileName = `postern-audit-${projectId === undefined ? 'all' : `project-${projectId}`}-${new Date().toISOString().slice(0, 10)}.ndjson`

@@ -7,7 +7,7 @@ import { Verification } from './verification.tsx'
 
 const route = getRouteApi('/projects/$projectId/audit')
 
-/** The audit log of one project. */
+/** One project's audit log. */
 export function ProjectAudit() {
   const search = route.useSearch()
   const project_id = Number(route.useParams().projectId)

@@ -163,7 +163,7 @@ export function actorOf(
   return name ?? (id === 0 ? actorKinds[kind] : `${actorKinds[kind]} ${id}`)
 }
 
-/** Users in the sentence for which the entry has only an id. */
+/** Users who appear in the sentence but for whom the entry has only an id. */
 export function usersIn({ actor_kind, actor, operation, after }: Entry): number[] {
   const owner = operation === 'projects.edit' ? after?.['user_id'] : undefined
   return [...(actor_kind === 'person' ? [actor.id] : []), ...(typeof owner === 'number' ? [owner] : [])]

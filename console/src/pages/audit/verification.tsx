@@ -123,8 +123,8 @@ function Findings({ found: { ok, signed, first_bad, notes, erased } }: { found: 
 }
 
 /**
- * Links to the entry. Only its chain and position are known; if it is not among the newest entries, links to the
- * chain.
+ * Links to the entry. Only its chain and position are known, so if it is not among the newest entries, this links to
+ * the chain.
  */
 function BadEntryLink({ chain, seq }: { chain: number | null; seq: number | null }) {
   const isKnown = chain !== null && seq !== null

@@ -111,7 +111,10 @@ const routesOf = ({ isKeeping, locals }: Choice, name: string) =>
         })),
       }
 
-/** For an identity that is missing at the provider: an edit that leaves all values unchanged. */
+/**
+ * For an identity that is missing at the provider: an edit that leaves all values unchanged registers the identity
+ * again.
+ */
 export const registerDomain = (loaded: Answer<Domain>): Act<'domains.edit', Domain, object> => ({
   operation: 'domains.edit',
   path: pathOf(loaded.data),

@@ -1,7 +1,9 @@
 import type { DeliveryAttempt, Endpoint } from '../../api/operations.gen.ts'
 import { Badge } from '../../components/badge.tsx'
 
-/** Whether an endpoint works: "active" only after a success, and only while deliveries do not fail. */
+/**
+ * Whether an endpoint works: "active" only after a successful delivery, and only while deliveries are not failing.
+ */
 export function EndpointBadge({
   endpoint: { is_active, consecutive_failures, last_success_at },
   lastOutcome,

@@ -15,7 +15,7 @@ export const cancelMessage = (loaded: Answer<Message>): Act<'messages.cancel', M
   ...nothingToFillIn,
 })
 
-/** Also deletes suppressions caused by complaints, which the customer cannot delete. */
+/** Also deletes suppressions caused by complaints. Customers cannot delete those. */
 export const deleteSuppression = (
   projectId: number,
   { address }: Suppression,

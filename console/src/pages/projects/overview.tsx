@@ -14,7 +14,7 @@ import { useProject } from './project-page.tsx'
 
 export function Overview() {
   const query = useProject()
-  // The key resets the page when the project changes.
+  // The key resets the component's state when the project changes.
   return <QueryState query={query}>{({ data }) => <OverviewOf key={data.id} project={data} />}</QueryState>
 }
 

@@ -17,7 +17,7 @@ import { tabs } from './tabs.ts'
 
 const route = getRouteApi('/projects/$projectId')
 
-/** The project of the page, by the id in the URL. */
+/** The project shown on the page, identified by the id in the URL. */
 export function useProject() {
   return useOne('projects.show', { project_id: Number(route.useParams().projectId) })
 }
@@ -43,7 +43,7 @@ function ProjectTabs({ name }: { name: string }) {
   const tab = pathname.split('/')[3] || 'overview'
   const { width } = useViewportSize()
   const list = useRef<HTMLDivElement>(null)
-  // In a narrow window the tabs scroll: moves the active one into view.
+  // In a narrow window the tabs scroll, so the active tab is scrolled into view.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the active tab is read from the page
   useLayoutEffect(() => {
     const active = list.current?.querySelector('[data-active]')

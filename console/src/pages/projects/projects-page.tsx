@@ -57,7 +57,7 @@ const sorts = {
   '-reputation_score': 'Highest score first',
 }
 
-/** Projects that still send and have a low score. */
+/** Projects that are still sending and have a low score. */
 const needsAttention = { sort: 'reputation_score', max_score: 59, locked: false } as const
 
 type Search = ReturnType<typeof route.useSearch>

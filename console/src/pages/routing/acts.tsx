@@ -13,7 +13,7 @@ const baseOf = (loaded: Answer<Route>) => ({
   refetch: () => callForVersion('routing.show', { path: pathOf(loaded.data) }),
 })
 
-/** The form. The address is kept without its domain, which is a separate field. */
+/** The form. The address is kept without its domain; the domain is a separate field. */
 interface RouteForm {
   domain: { id: number; name: string } | null
   match: Route['match']

@@ -123,7 +123,7 @@ function useRouteRows(projectId: number, matchedId: number | undefined) {
   return { columns, link, domains: domains.data ?? [] }
 }
 
-/** The forwarding target has not confirmed yet. */
+/** The target address has not confirmed the forward yet. */
 const isUnconfirmed = ({ forward_to, forward_confirmed_at }: Route): boolean =>
   forward_to !== null && forward_confirmed_at === null
 

@@ -1,6 +1,6 @@
 /**
- * The resource types in the audit. The filter rejects other values, because a mistyped filter should cause an error
- * instead of an empty list.
+ * The resource types in the audit log. The filter rejects other values, because a mistyped filter should cause an
+ * error instead of an empty list.
  */
 export const auditedResources = [
   'api_key',

@@ -12,8 +12,8 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { eventually } from '../../testing/harness/waiting.ts'
 
 /**
- * An export is as long as the audit log, and a client can read it arbitrarily slowly. To count the pages read, the
- * test counts the statements sent to the database driver.
+ * An export is as long as the audit log, and a client can read it arbitrarily slowly. The test counts the pages read
+ * by counting the statements sent to the database driver.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -61,7 +61,7 @@ async function openExport(): Promise<Socket> {
   return socket
 }
 
-/** Waits until the last exports wait for their clients. */
+/** Waits until the most recent exports are blocked by their clients. */
 const stalled = (exports: number): Promise<boolean> =>
   eventually('every response waits for its client', () =>
     responses.slice(-exports).every((response) => response.writableNeedDrain),

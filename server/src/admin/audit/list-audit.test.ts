@@ -26,7 +26,7 @@ const requestsFound = async (query: Record<string, string>) =>
   (await find(query)).map(({ request_id }) => request_id)
 const requestOf = ({ headers }: Answer): string => headers.get('x-request-id') ?? assert.fail()
 
-/** Adds rows without valid hashes, which the list does not check. */
+/** Adds rows without valid hashes. The list does not check hashes. */
 async function addMany(projectId: number, count: number): Promise<number[]> {
   const rows = await add(projectId, `select postern.now() as at from generate_series(1, ${count})`)
   return rows.sort((a, b) => b - a)

@@ -62,7 +62,10 @@ await database.query(
 )
 const table = accessTable({ project, plan, domains })
 
-/** One resource of each kind, in a project if it belongs to one; by the word before `:id`. */
+/**
+ * One resource of each kind, in a project if the kind belongs to projects. The key is the path segment before
+ * `:id`.
+ */
 const makeOne: Record<string, (projectId: number) => Promise<number | string>> = {
   members: async (projectId) => (await make.makeMember(projectId)).id,
   domains: async (projectId) => (await make.makeDomain(projectId, { mta_provider: 'service' })).id,
@@ -130,7 +133,7 @@ async function refusalOf(identity: AdminActor): Promise<Received> {
   return refusal ?? assert.fail()
 }
 
-/** Every table except the counts of denials. */
+/** Every table except the one that counts denials. */
 const watchAll = () => watchRows(database, { except: ['control.denials'] })
 const allRows = await watchAll()
 const assertNothingWritten = () => allRows.assertUntouched()

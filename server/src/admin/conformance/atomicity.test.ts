@@ -11,9 +11,9 @@ import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
 /**
- * Faults injected into the database late in every mutation's transaction: neither the change nor its audit row nor its
- * stored response may remain. The requests are prepared once and run with one fault after another. This works only
- * because a failed request leaves nothing behind. At the end all of them succeed.
+ * Faults are injected into the database late in every mutation's transaction. The change, its audit row and its stored
+ * response must all be rolled back. The requests are prepared once and run with one fault after another. This works
+ * only because a failed request leaves nothing behind. At the end all of them succeed.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -216,8 +216,8 @@ describe('a mutation leaves nothing behind and can be repeated', () => {
 })
 
 /**
- * The tables that an operation writes besides the audit and the stored response. They are detected with sequences,
- * which are not rolled back, so a dry run is enough.
+ * The tables that an operation writes in addition to the audit log and the stored responses. They are detected with
+ * sequences, which are not rolled back, so a dry run is enough.
  */
 async function writtenTables(): Promise<Map<string, Request[]>> {
   await database.query(`

@@ -13,8 +13,8 @@ import { Chance, seed } from '../../testing/harness/random.ts'
 /**
  * The number of audit rows equals the number of committed changes, regardless of failures: random operations by many
  * concurrent callers, while statements fail, commits fail, connections are cut and callers disconnect. Committed
- * changes are counted by the versions of the resources, which only a change increases; for queues, which have no
- * version, by whether they are held; and for messages, by their jobs.
+ * changes are counted by the resources' versions, because only a change increases a version. Queues have no version
+ * and are counted by whether they are held; messages are counted by their jobs.
  */
 const mutations = Number(process.env['POSTERN_TEST_MUTATIONS'] ?? 600)
 const callers = 12
@@ -158,7 +158,7 @@ async function act(chance: Chance): Promise<void> {
   }
 }
 
-/** Resources unknown to the callers stay in the database, where the rows are counted. */
+/** Resources that the callers do not know about remain in the database, and their rows are counted there. */
 function remember(place: Place, path: string, made: { id: number; resource?: { id: number } }): void {
   if (path.endsWith('/members')) place.members.push(made.id)
   if (path.endsWith('/endpoints')) place.endpoints.push(made.resource?.id ?? 0)

@@ -127,8 +127,8 @@ const sorted = (entries: Entry[]): string[] =>
     .sort()
 
 /**
- * Makes the change. Returns whether it was rejected for a missing reason, and the response to the request with a
- * reason.
+ * Makes the change. Returns whether the request was first rejected for a missing reason, and the response to the
+ * request with a reason.
  */
 async function perform(operation: Mutation, request: MutationRequest) {
   const rows = await watchRows(database, { except: ['control.denials'] })

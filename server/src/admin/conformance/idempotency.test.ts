@@ -270,8 +270,8 @@ describe('Idempotency-Key over time', () => {
 })
 
 /**
- * Forty at a time: a request that waits five seconds for a database connection is rejected, which must not happen on
- * a slow machine.
+ * Forty at a time: a request that waits five seconds for a database connection is rejected, and that must not happen
+ * on a slow machine.
  */
 async function times(count: number, send: () => Promise<Answer>): Promise<Answer[]> {
   const answers: Promise<Answer>[] = []

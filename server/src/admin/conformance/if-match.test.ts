@@ -154,7 +154,7 @@ describe('ETag', () => {
 })
 
 /**
- * Two administrators read the same version and write at the same time. `bodies` are the changes of a round, which
+ * Two administrators read the same version and write at the same time. `bodies` are the changes in one round. They
  * always differ from the current state. `npm run prove:races` runs a thousand rounds of each.
  */
 interface Race {
@@ -277,7 +277,7 @@ async function assertUnbroken(operation: string, id: number, acts: number): Prom
   const rows = found.map(withAuditAddresses)
   assert.equal(rows.length, acts)
   for (const [index, { before }] of rows.slice(1).entries()) {
-    // The row counts revoked sessions, which are not part of the next row's state.
+    // The row records the number of revoked sessions, but the next row's state does not include it.
     const previous = { ...rows[index]?.after }
     assert.deepEqual({ ...before, sessions: 0 }, { ...previous, sessions: 0 })
   }

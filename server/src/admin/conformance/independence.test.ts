@@ -17,7 +17,7 @@ describe('two administrators', () => {
     let isHeldDone = false
     const answer = await holdingBack(
       database,
-      // Locks in the order of a project change: the project, then the end of its chain.
+      // Acquires locks in the same order as a project change: the project, then the head of its chain.
       `update control.projects set version = version where id = ${held.id};
        update control.audit_heads set seq = seq where chain = ${held.id}`,
       async () => {

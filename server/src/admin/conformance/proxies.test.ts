@@ -14,8 +14,8 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { startProxy } from '../../testing/peers/nginx.ts'
 
 /**
- * RFC 9110 §9.3.5 defines no semantics for the body of a DELETE, so a proxy might drop it, and with it the reason,
- * which deletions require.
+ * RFC 9110 §9.3.5 defines no semantics for the body of a DELETE, so a proxy might drop the body and with it the
+ * reason that deletions require.
  */
 const database = await testDatabase()
 const api = await startApi(database)
@@ -68,7 +68,7 @@ const overHttp2 =
     const length = body !== undefined && tellsLength ? { 'content-length': Buffer.byteLength(body) } : {}
     const request = session.request(
       { ':method': method, ':path': `/v1/admin${path}`, ...headersOf(body), ...length },
-      // Node.js does not expect a body with DELETE either, unless configured.
+      // By default, Node.js does not expect a body with DELETE either.
       { endStream: body === undefined },
     )
     if (body !== undefined) request.end(body)

@@ -62,7 +62,7 @@ await database.query(`
   insert into control.denials (minute, actor_id, operation, error, count, last_request_id)
   select now() - n * interval '1 minute', n % 2000, 'projects.edit', 'not_found', 1, 'r' from generate_series(1, ${count}) as n;
   reset session_replication_role`)
-/** For a project among many, and for one that has half of all mail, with some mail in every partition. */
+/** For one project among many, and for a project that has half of all mail, with some mail in every partition. */
 const [small, large] = [7, 8]
 await database.query(`
   insert into mail.messages (id, project_id, identity_id, from_address, tags, recipient_count, size_bytes)

@@ -99,7 +99,7 @@ const show = (address: string, token: string | null = ada.token) =>
 
 const floodedAddress = '192.0.2.1'
 
-/** Afterwards the address and two users have no requests left, and one of the users is demoted. */
+/** Afterwards the rate limits of the address and of two users are used up, and one of the users is demoted. */
 async function exhaust(): Promise<void> {
   await Promise.all(Array.from({ length: perAddress }, () => show(floodedAddress, null)))
   for (let sent = 0; sent < perUser; sent += perAddress) {
@@ -271,7 +271,7 @@ const faults: Fault[] = [
   },
 ]
 
-/** Runs the operation itself, not a preview. Previews need neither a reason nor a key. */
+/** Runs the operation itself, not a preview. Unlike the operation, a preview requires no reason and no key. */
 const performed = (): Sent => ({ ...good(), query: '' })
 
 describe('the order of checks', () => {

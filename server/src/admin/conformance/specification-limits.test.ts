@@ -224,7 +224,7 @@ describe('an identifier in a path', () => {
       isMutation(operation) ? { ...operation.example, reason } : undefined,
     )
 
-  /** Uses this id in every position of the path. Messages have UUIDs. */
+  /** Uses this id for every path parameter. Messages have UUIDs. */
   const addressOf = (path: string, id: string): string =>
     path.replace('/messages/:id', `/messages/${neverSent}`).replaceAll(/:\w+/g, id)
 

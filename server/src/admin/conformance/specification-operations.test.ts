@@ -39,7 +39,7 @@ describe('endpoints.delete', () => {
     const answer = await admin.delete(pathOf(resource), { reason })
 
     assert.deepEqual([answer.status, answer.text], [204, ''])
-    // RFC 9110 §8.6 and RFC 9112 §6.1: a 204 has neither a Content-Length nor a transfer coding.
+    // RFC 9110 §8.6 and RFC 9112 §6.1: a 204 response has neither Content-Length nor Transfer-Encoding.
     for (const name of ['content-length', 'content-type', 'transfer-encoding', 'etag', 'location']) {
       assert.equal(answer.headers.get(name), null, name)
     }

@@ -19,7 +19,7 @@ import { isMutation, type Mutation } from '../operation.ts'
 import { adminOperations } from '../routes.ts'
 import { methodOf } from '../schema.ts'
 
-/** The audit reason: where it is required, where it is optional, its format, and that it is stored. */
+/** The audit reason: where it is required, where it is optional, its format, and how it is stored. */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)

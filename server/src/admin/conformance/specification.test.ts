@@ -74,7 +74,7 @@ const withAuthorization = async (
 const countAuditRows = async () =>
   (await database.query<{ count: string }>('select count(*) from control.audit'))[0]?.count
 
-/** Asserts that every request is rejected, and that nothing was changed. */
+/** Asserts that every request is rejected and changes nothing. */
 async function assertAllRefused(
   authorization: string | undefined,
   status: number,

@@ -27,7 +27,7 @@ const dryRun = (domain: Domain, body: object): Promise<Answer> =>
   admin.patch(`${pathOf(domain)}?dry_run=true`, body)
 const show = async (domain: Domain) => (await admin.get(pathOf(domain))).body
 
-/** Simulates that its records were published, verified and, optionally, removed again. */
+/** Simulates that the domain's records were published, verified and, optionally, removed again. */
 async function makeVerified(mta_provider: 'service' | 'ses' = 'service', name?: string) {
   const project = await makeProject()
   const domain = await makeDomain(project.id, { mta_provider, ...(name === undefined ? {} : { name }) })

@@ -25,7 +25,7 @@ export const editDomainOperation = adminOperation({
     'Changes the `name`, the `mta_provider`, or both; the body must contain at least one of them. Every edit registers a replacement identity and resets verification, even if the values are the same: `status` becomes `pending`, and the `dns_records` are new. The previous identity is retired: it is not used for new mail, it still signs mail that was already accepted, and it is then deregistered. When the name changes and the domain has address routes, send either `preserve_local_parts: true`, or `route_replacements` with one address under the new name for each route. Catch-all routes stay with the domain. If the name does not change, neither do the routes. A `reason` is required to exceed `max_dkim_keys_per_day`, and the audit entry records the exception.',
   params: ProjectItemParams,
   body: Type.Partial(Type.Object({ ...DomainFields, ...RouteFields })).properties,
-  // A thousand address routes take 70 KiB.
+  // The replacement addresses of a thousand routes take up 70 KiB.
   bodyLimitBytes: 1024 * 1024,
   refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved', 'limit_exceeded'],
   example: { name: 'mail.example.org', preserve_local_parts: true },

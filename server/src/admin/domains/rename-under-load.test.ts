@@ -18,8 +18,8 @@ import { Chance, seed } from '../../testing/harness/random.ts'
 /**
  * Domains are renamed while many concurrent callers read, create, edit and delete their routes and bind keys to them.
  * A project's changes are serialized in the order of its audit chain. When they are replayed in that order in a
- * model, each must have returned the model's response. A request without an audit row, a rejection or a read, must
- * match the model at some point of its round: no caller sees a half-renamed domain.
+ * model, each must have returned the model's response. A request without an audit row (a read or a rejected request)
+ * must match the model at some point in its round: no caller sees a half-renamed domain.
  */
 const rounds = Number(process.env['POSTERN_TEST_ROUNDS'] ?? 150)
 const laneCount = 8

@@ -67,7 +67,7 @@ export const editEndpointOperation = adminOperation({
   },
 })
 
-/** Routes still refer to an endpoint that is deactivated or has a new URL. */
+/** Routes continue to refer to an endpoint that is disabled or has a new URL. */
 async function routeWarnings(tx: ReadTx, before: EndpointRow, after: EndpointRow): Promise<string[]> {
   const isSwitchedOff = before.is_active && !after.is_active
   if (!isSwitchedOff && before.url === after.url) return []

@@ -22,7 +22,7 @@ export const planWarnings = (plan: PlanRow): string[] => [
     : []),
   ...(plan.max_mails_per_month === 0 ? ['Projects on this plan cannot send mail.'] : []),
   ...(plan.max_users === 0
-    ? ['A project always has its owner, so every project exceeds a limit of 0 users.']
+    ? ['The owner counts as a user, so every project exceeds a limit of 0 users.']
     : []),
 ]
 

@@ -8,7 +8,7 @@ import { countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 
 /**
- * Effects and warnings of a project edit, as sentences for the preview. `mail` is undefined if the mail side
+ * Effects and warnings of a project edit, as sentences for the preview. `mail` is undefined if the mail database
  * was unavailable.
  */
 export async function projectEffects(

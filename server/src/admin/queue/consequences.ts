@@ -1,6 +1,6 @@
 import type { ProjectRow } from '../../core/control/projects/projects.ts'
 
-/** The reasons, other than a hold, why a project's mail is not sent. */
+/** The reasons other than a hold for which a project's mail is not sent. */
 export function otherObstacles(project: ProjectRow): string[] {
   const status = project.admin_subscription_status ?? project.billing_subscription_status
   return [

@@ -65,7 +65,9 @@ async function forwardWarnings(
   return [...unconfirmed, ...(await circleWarnings(tx, project_id, forward_to))]
 }
 
-/** Two routes that forward to each other form a loop, which only the loop detection in the message stops. */
+/**
+ * Two routes that forward to each other form a loop. Only the loop detection based on the message's headers stops it.
+ */
 async function circleWarnings(tx: ReadTx, project_id: number, forward_to: string): Sentences {
   const address = readAddress(forward_to)
   if ('fault' in address) return []

@@ -156,7 +156,7 @@ describe('routing.edit', () => {
       await assertNotAudited(answer)
     }
     assert.deepEqual(await show(route.id), route)
-    // The same local part under another domain is another address.
+    // The same local part in another domain is a different address.
     const moved = { domain_id, address: `${mine.address.split('@')[0]}@${name}` }
     assert.equal((await admin.patch(pathOf(route.id), { ...mine, ...moved })).status, 200)
   })

@@ -40,7 +40,7 @@ export const deleteSuppressionOperation = adminOperation({
       audit: {
         projectId: project_id,
         change: { resource: 'suppression', id: project_id, before: { reason }, after: null },
-        // The chain contains a salted digest of the address, which can be erased.
+        // The chain contains only a salted digest, so the address can be erased.
         subject: { email: address, name: null },
       },
       effects: ['The project can send to this address again.'],

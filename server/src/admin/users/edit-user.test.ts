@@ -186,7 +186,7 @@ describe('users.edit: valid tokens', () => {
   })
 
   test('of a disabled administrator are rejected on the next request, even after the user is enabled again', async () => {
-    // Otherwise the other one would be the last administrator with a second factor.
+    // Otherwise the other user would be the last administrator with a second factor.
     await database.query('update control.users set two_factor_enabled = true where id = $1', [admin.userId])
     const [fromShell, fromBrowser] = [await signedIn(api), await signedInByBrowser()]
     for (const { userId, client } of [{ ...fromShell, client: fromShell }, fromBrowser]) {

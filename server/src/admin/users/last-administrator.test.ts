@@ -88,8 +88,8 @@ describe('users.edit: the last administrator', () => {
         assert.ok([200, 401, 403, 409].includes(status), `${status} ${body.error}`)
         if (status === 409) assert.equal(body.error, 'last_administrator')
       }
-      // Requests rejected under the lock: for the last administrator, or because a concurrent request was processed
-      // first.
+      // Requests that are rejected while the lock is held: because they would remove the last administrator, or
+      // because a concurrent request was processed first.
       met += answers.filter(
         ({ status, body }) => status === 409 || /no longer an administrator/.test(body.message),
       ).length

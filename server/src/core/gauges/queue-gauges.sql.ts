@@ -5,7 +5,7 @@ import { readyLanes } from '../mail/dispatch/ready-lanes.ts'
 
 /** Larger counts carry no further information: the age of the oldest row shows how far behind the worker is. */
 const countLimit = 10_000
-/** As many rows as a worker itself reads, four times per second. */
+/** The number of rows that a worker also reads, four times per second. */
 const laneLimit = 10_000
 
 /** Limits the duration of the statements below, which do not lock rows. */
@@ -62,7 +62,7 @@ export async function readMailGauges(tx: ReadTx, leaseSeconds: number): Promise<
   return row
 }
 
-/** The age of the oldest ready message that may be sent, by provider. One index probe per lane. */
+/** The age of the oldest ready message that is allowed to be sent, by provider. One index probe per lane. */
 export async function readOldestReady(tx: ReadTx): Promise<{ provider: string; seconds: number }[]> {
   const { rows } = await sql<{ provider: string; seconds: number }>`
     with recursive ${readyLanes}
@@ -79,7 +79,7 @@ export interface ControlGauges {
   outbox_seconds: number | null
 }
 
-/** An audit row that is dated before the last checkpoint but committed after it is not counted. The next row is. */
+/** Misses an audit row that is dated before the last checkpoint but was committed after it. */
 export async function readControlGauges(tx: ReadTx): Promise<ControlGauges> {
   const { rows } = await sql<ControlGauges>`
     select (select ${since(sql`at`)} from control.audit

@@ -9,12 +9,12 @@ import {
   setStatementTimeout,
 } from './queue-gauges.sql.ts'
 
-// The gauges that metrics read from the database: queue lengths and ages. Only workers read them, only when scraped, and at
+// The metrics that are read from the database: queue lengths and ages. Only workers read them, only when scraped, and at
 // most every ten seconds. Ten workers together read once per second, regardless of the scrape interval.
 
 export interface QueueGaugesDeps {
   db: Db
-  /** Connected with the role that writes mail. Undefined in the control process of a multi-cell installation. */
+  /** Connected with the role that writes mail. Undefined in a multi-cell installation's control process. */
   mailDb: Db | undefined
   log: Logger
 }

@@ -7,8 +7,8 @@ export type { MailRow }
 export type OutboxRow = Omit<MailRow, 'id'> & { id: number | null }
 
 /**
- * Handles the rows of one topic of mail.outbox: reads the current state in a transaction on the mail side, and returns a
- * function that writes it in a transaction on the control side.
+ * Handles the rows of one topic of mail.outbox: reads the current state in a transaction in the mail database, and
+ * returns a function that writes it in a transaction in the control database.
  */
 export type OutboxHandler = (tx: ReadTx, rows: readonly OutboxRow[]) => Promise<Write>
 

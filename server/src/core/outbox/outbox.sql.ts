@@ -14,7 +14,7 @@ export interface ControlRow {
   payload: unknown
 }
 
-/** The rows of a cell's shards after an id, ordered by id. */
+/** The rows after an id that belong to a cell's shards, ordered by id. */
 export async function selectRows(
   tx: ReadTx,
   topics: readonly string[],
@@ -75,8 +75,8 @@ export async function insertMailRow(
 }
 
 /**
- * Allows one reader at a time, so a later read has a later time. False if another transaction holds the lock. Held until
- * commit.
+ * Allows one reader at a time, so that a later read has a later time. Returns false if another transaction holds the lock.
+ * The lock is held until the commit.
  */
 export async function tryReadLock(tx: ReadTx): Promise<boolean> {
   const { rows } = await sql<{ locked: boolean }>`

@@ -5,7 +5,10 @@ import { insert, insertMailRow } from './outbox.sql.ts'
 // The transactional outboxes between the control side and the mail side. A message is a row that is inserted in the same
 // transaction as the change. A worker relays it within about a second: relay-to-mail.ts and relay-to-control.ts.
 
-/** The messages from control to mail (control.outbox), by topic. Each is applied exactly once, in the order of the rows. */
+/**
+ * The messages from the control side to the mail side (control.outbox), by topic. Each is applied exactly once, in the
+ * order of the rows.
+ */
 export interface OutboxMessages {
   /** An event for endpoints. */
   event: { type: Extract<EventType, `${'domain' | 'endpoint' | 'project'}.${string}`>; data: object }

@@ -5,17 +5,17 @@ import { dueProjectStats, relayProjectStats } from '../control/reputation/projec
 import type { OutboxHandler, Write } from './handler.ts'
 import { deleteMailRows, selectMailRows, tryReadLock } from './outbox.sql.ts'
 
-// Relays changes from the mail side to control, through mail.outbox.
+// Relays changes from the mail database to the control database, through mail.outbox.
 //
-// No transaction writes both schemas. The current state is read in a transaction on the mail side and written in one on the
-// control side. Only then are the rows deleted. Messages carry the full state, not deltas, and the time at which the state
-// was read, so duplicates and reordering are harmless. After a crash, the rows are relayed again.
+// No transaction writes both schemas. The current state is read in a transaction in the mail database and written in a
+// transaction in the control database. Only then are the rows deleted. Messages carry the full state, not deltas, and the
+// time at which the state was read, so duplicates and reordering are harmless. After a crash, the rows are relayed again.
 
 export interface RelayDeps {
   /** Connected with the administrative role. */
   db: Db
   mailDb: Db
-  /** The shards of this cell, or undefined for all shards. */
+  /** This cell's shards, or undefined for all shards. */
   shards?: readonly number[] | undefined
 }
 

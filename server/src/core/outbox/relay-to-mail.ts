@@ -15,21 +15,20 @@ import {
 } from './outbox.sql.ts'
 import type { OutboxMessages, Topic } from './outbox.ts'
 
-// Applies control's messages (outbox.ts) to the mail side.
+// Applies the messages in control.outbox (outbox.ts) to the mail database.
 //
-// No transaction writes both schemas. A transaction on the mail side applies a row and inserts its id into
-// mail.control_applied. A transaction on the control side then deletes the row. After a crash in between, the next call
-// finds the id and only deletes the row.
-// Rows are read from the cell's replica of control. Everything that a row refers to was committed no later than the row, so
-// the replica has it as well. A deleted row remains in the replica for a moment, and its id is kept in mail.control_applied
-// for longer than that. Every call reads all rows: ids are assigned before their transactions commit, so a row can become
-// visible after rows with higher ids have been applied.
+// No transaction writes both schemas. A transaction in the mail database applies a row and inserts its id into
+// mail.control_applied. A transaction in the control database then deletes the row. After a crash in between, the next call
+// finds the id and only deletes the row. Rows are read from the cell's replica of the control database. Everything that a
+// row refers to was committed no later than the row, so the replica has it as well. A deleted row remains in the replica
+// for a moment. Its id is kept in mail.control_applied for longer than that. Every call reads all rows: ids are assigned
+// before their transactions commit, so a row can become visible after rows with higher ids have been applied.
 
 export interface OutboxDeps {
   /** Connected with the administrative role. */
   db: Db
   mailDb: Db
-  /** The shards of this cell, or undefined for all shards. */
+  /** This cell's shards, or undefined for all shards. */
   shards?: readonly number[] | undefined
 }
 
@@ -56,7 +55,7 @@ const handlers: Handlers = {
         }),
   async 'endpoint.enabled'(tx, projectId, { endpoint_id }) {
     await wakeQueue(tx, projectId, endpoint_id)
-    // Control shows the number of failures, which is now 0.
+    // The control database shows the number of failures, and that number is now 0.
     await insertMailRow(tx, projectId, 'endpoint.stats_changed', { endpoint_id })
   },
   'endpoint.deleted': (tx, projectId, { endpoint_id }) => dropQueue(tx, projectId, endpoint_id),
@@ -81,7 +80,7 @@ export async function relayToMail(
         await mailDb.transaction((tx) => applyOnce(tx, row))
         applied.push(row.id)
       } catch (error) {
-        // An unavailable database fails all rows. An error in one row does not delay the others.
+        // If a database is unavailable, all rows fail. An error in one row does not delay the others.
         if (error instanceof PosternError && error.code === 'unavailable') throw error
         failure ??= new Error(`row ${row.id} of control.outbox (${row.topic}) failed`, { cause: error })
       }
@@ -100,5 +99,5 @@ async function applyOnce(tx: Tx, { id, project_id, topic, payload }: ControlRow)
   if (await takeRow(tx, id)) await handlers[topic as Topic](tx, project_id, payload as never)
 }
 
-/** Deletes the ids of rows that were deleted at least a day ago. No transaction can still apply them. */
+/** Deletes the ids of rows that were deleted at least a day ago. By then, no transaction can apply them. */
 export const purgeApplied = (tx: Tx): Promise<number> => deleteApplied(tx, purgedAtOnce)

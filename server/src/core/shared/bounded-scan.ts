@@ -45,7 +45,7 @@ export async function continueScan<Row>(
 }
 
 /**
- * `rows` has up to one extra row, which shows that there is another page. `stop` is the position where the scan reached its
+ * `rows` has one extra row if there is another page. `stop` is the position where the scan reached its
  * bound.
  */
 export function scanResultOf<Row>(
@@ -78,7 +78,8 @@ export interface BoundedScan {
 /**
  * Two common table expressions: `found`, the rows of the page and up to one extra row, and `stop`, the last scanned row if
  * the bound was reached first. Both are in one statement, so they see the same rows. Counting up to the bound costs a tenth
- * of a scan and happens only if the page is not full. Computing row_number() for each row made the scan four times slower.
+ * of a scan and happens only if the page is not full. Computing row_number() for each row would make the scan four times
+ * slower.
  */
 export const boundedScan = (scan: BoundedScan): RawBuilder<unknown> => {
   const { columns, from, joins = sql``, within, order, passes, bound, limit } = scan

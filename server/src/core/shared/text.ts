@@ -1,10 +1,11 @@
 import { PosternError } from '../../platform/errors.ts'
 
-/** One line of user-supplied text: trimmed, visible, and of limited length. */
+/** One line of user-supplied text: trimmed, with at least one visible character, and of limited length. */
 export function oneLine(text: string, field: string, maxCharacters: number): string {
   const line = text.trim()
   const refuse = (complaint: string) => new PosternError('validation_failed', `"${field}" ${complaint}`)
-  // Requires a letter, digit, punctuation mark or symbol: zero-width spaces are invisible.
+  // Requires a letter, digit, punctuation mark or symbol, because characters such as zero-width spaces are
+  // invisible.
   if (!/[\p{L}\p{N}\p{P}\p{S}]/u.test(line)) throw refuse('is empty.')
   // Counts code points, as JSON Schema does.
   if ([...line].length > maxCharacters)

@@ -204,7 +204,7 @@ describe("a project's activity", () => {
     test(`is written atomically with ${operation.id}`, async () => {
       const act = (await acts[operation.id]?.()) ?? assert.fail()
       const before = await watchRows(database, { except: ['control.api_key_stats'] })
-      // A change on the mail side writes its row to the outbox, which is relayed.
+      // A change in the mail database writes its row to the outbox, and the relay copies the row.
       const isOnMailSide = 'runsIn' in operation && operation.runsIn === 'mail'
       const table = isOnMailSide ? 'mail.outbox' : 'control.project_activity'
       await database.query(`create function public.refuse() returns trigger language plpgsql as

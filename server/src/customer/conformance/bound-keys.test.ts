@@ -90,7 +90,7 @@ const ofDomain: Partial<Record<OperationId, () => Promise<void>>> = {
   },
   async 'domains.delete'() {
     gone(await bound.delete(`${at}/domains/${other.id}`))
-    // The key itself refers to it.
+    // The API key itself refers to this domain.
     assertProblem(await bound.delete(`${at}/domains/${own.id}`), 409, 'in_use')
   },
   async 'routing.list'() {

@@ -93,7 +93,7 @@ async function manager(projectId: number) {
   return person
 }
 
-/** Withdraws the invitation after the response. It still counts as sent. */
+/** Withdraws the invitation after the response. The invitation still counts as sent. */
 async function withdrawn(path: string, answer: Answer | undefined): Promise<Answer> {
   assert.ok(answer)
   if (answer.status === 201) await admin.delete(`${path}/${answer.body.id}`, { reason })

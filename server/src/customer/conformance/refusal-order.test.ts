@@ -10,7 +10,7 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { untilReauthenticationIsDue } from '../../testing/harness/late-body.ts'
 import { holdingBack } from '../../testing/harness/lock-queue.ts'
 
-/** A request with several faults gets the error that comes first in the order. */
+/** A request with several faults gets the error that comes first in the order of checks. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { admin, make, ownProject, member, stranger, keyOf } = await customers(api, database)

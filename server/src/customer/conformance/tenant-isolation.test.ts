@@ -12,7 +12,7 @@ const poolSize = 4
 const api = await startApi(database, { POSTERN_DATABASE_POOL_SIZE: String(poolSize) })
 const { ownProject } = await customers(api, database)
 
-/** The number of customers' transactions that are waiting for a lock, each of which occupies a connection in the pool. */
+/** The number of customers' transactions that are waiting for a lock. Each occupies a connection in the pool. */
 async function stuckTransactions(): Promise<number> {
   const rows = await database.query(
     `select from pg_locks join pg_stat_activity as activity using (pid)

@@ -16,7 +16,7 @@ export const editDomainOperation = customerOperation({
     'Changes the `name`, the `mta_provider`, or both; the body must contain at least one of them. Every edit registers a replacement identity and resets verification, even if the values are the same: `status` becomes `pending`, and the `dns_records` are new. Mail that was already accepted is still signed with the previous identity. If the name changes and the domain has address routes, send either `preserve_local_parts: true` or `route_replacements` with one address under the new name for each route. Catch-all routes stay with the domain. Returns `limit_exceeded` if `max_dkim_keys_per_day` would be exceeded.',
   params: ItemParams,
   body: Type.Partial(Type.Object({ ...DomainFields, ...RouteFields })).properties,
-  // Replacements of a thousand address routes take 70 KiB.
+  // The replacement addresses of a thousand routes take up 70 KiB.
   bodyLimitBytes: 1024 * 1024,
   refusals: ['already_exists', 'provider_not_allowed', 'address_routes_unresolved', 'limit_exceeded'],
   example: { name: 'mail.example.org', preserve_local_parts: true },

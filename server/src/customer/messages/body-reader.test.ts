@@ -9,13 +9,13 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { BodyReader } from './body-reader.ts'
 
-/** The thread that reads large bodies delays only the requests with large bodies. */
+/** The worker thread that reads large bodies delays only requests with large bodies. */
 
 const moduleOf = (code: string): URL => new URL(`data:text/javascript,${encodeURIComponent(code)}`)
 
 const mebibyte = 1024 * 1024
 
-/** An API whose thread waits before it reads a body. */
+/** An API whose worker thread waits before it reads a body. */
 async function withHeldThread(name: string) {
   const held = moduleOf(`
     import { BroadcastChannel } from 'node:worker_threads'
@@ -85,7 +85,7 @@ describe('while a large body is in the thread', () => {
 
 describe('a thread that fails', () => {
   const reader = new BodyReader({
-    // Long enough to start a thread on a busy machine.
+    // Long enough to start a worker thread on a busy machine.
     withinMs: 10_000,
     module: moduleOf(`
       import { parentPort } from 'node:worker_threads'

@@ -10,7 +10,7 @@ import { validationMessage } from '../../platform/http/validation-messages.ts'
 import { ajvOptions, buildValidator } from '../../platform/http/validators.ts'
 import { mailsOf, type RequestMails, type SendingOperation, sendingBodies } from './request-mails.ts'
 
-/** A large body as received. Its bytes are transferred to the thread. */
+/** A large body as received. Its bytes are transferred to the worker thread. */
 export interface LargeBody {
   operation: SendingOperation
   bytes: Uint8Array
@@ -43,7 +43,7 @@ export interface BodyReaderOptions {
   withinMs?: number
   /** An idle thread is terminated after this time, because its heap may occupy hundreds of megabytes. */
   idleMs?: number
-  /** The entry module of the thread; replaced in tests. */
+  /** The worker thread's entry module. Tests replace it. */
   module?: URL
 }
 
@@ -52,8 +52,8 @@ const role = 'postern body reader'
 const heapMb = 512
 
 /**
- * A thread that parses and validates large bodies and composes their messages. A body of 36 MiB takes hundreds of
- * milliseconds, during which the main thread serves other requests. The thread handles one body at a time; the byte budget
+ * A worker thread that parses and validates large bodies and composes their messages. A body of 36 MiB takes hundreds of
+ * milliseconds. Meanwhile, the main thread serves other requests. The thread handles one body at a time; the byte budget
  * of customer/large-bodies.ts limits how many wait. If the thread exits, or is terminated because it takes too long, the
  * current body fails and the next one gets a new thread.
  */
@@ -102,7 +102,7 @@ export class BodyReader {
     try {
       this.#send(this.#current)
     } catch (error) {
-      // No thread could be started; the next body tries again.
+      // The worker thread could not be started. The next body tries again.
       this.#fail(String(error))
     }
   }
@@ -178,7 +178,7 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 
 const errorOf = ({ code, message }: Fault): PosternError => new PosternError(code, message)
 
-/** Runs in the thread. */
+/** Runs in the worker thread. */
 function readBody({ operation, bytes, isRepeatable }: LargeBody): Word {
   if (hasTooManyToParse(bytes)) return refused('values', manyValues())
   let body: unknown

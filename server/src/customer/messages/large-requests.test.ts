@@ -5,7 +5,7 @@ import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
 
-/** A large request, which is read in a thread, gets the same response as a small one. */
+/** A large request is read in a worker thread and gets the same response as a small one. */
 const database = await testDatabase()
 const api = await startApi(database)
 const { makeSender } = senders(api, database, await signedIn(api))

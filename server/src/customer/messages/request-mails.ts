@@ -6,7 +6,7 @@ import { MessageRequest, messageFields } from '../../core/mail/messages/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { CheckedBody } from '../../platform/http/checked-body.ts'
 
-/** Converts a validated body to messages, both in the server and in the thread that reads large bodies. */
+/** Converts a validated body to messages, both in the server and in the worker thread that reads large bodies. */
 
 export type SendingOperation = 'messages.send' | 'messages.send-batch'
 

@@ -55,7 +55,8 @@ const wholeRefusal = (outcome: AcceptResult) =>
     : undefined
 
 /**
- * Stored for repetitions if any message was accepted. Otherwise, the request can be corrected and sent with the same key.
+ * The response is stored for repeated requests if any message was accepted. Otherwise, the request can be corrected and
+ * sent again with the same key.
  */
 const keptAnswer = (outcomes: AcceptResult[]) =>
   outcomes.some((outcome) => 'accepted' in outcome) ? decidedAnswer(outcomes) : undefined

@@ -51,7 +51,7 @@ export const sendMessageOperation = customOperation({
   },
 })
 
-/** An error response is not stored, so the request can be corrected and sent with the same key. */
+/** An error response is not stored, so the request can be corrected and sent again with the same key. */
 function acceptedAnswer([outcome]: AcceptResult[]): HttpResponse | undefined {
   return outcome && 'accepted' in outcome ? asResponse(202, outcome.accepted) : undefined
 }

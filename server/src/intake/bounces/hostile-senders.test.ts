@@ -25,7 +25,8 @@ import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
 
 /**
- * Untrusted mail is parsed once, in threads, within budgets, and only known reporters can send complaints.
+ * Untrusted mail is parsed once, in worker threads and within CPU time budgets, and only known reporters
+ * can send complaints.
  */
 const { key, record } = makeDkimPair('feedback.example.net')
 const dns = await startDns({

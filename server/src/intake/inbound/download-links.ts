@@ -25,8 +25,8 @@ export interface InboundLinkDeps extends PartDeps {
 /** Each download is held in memory in full, up to 25 MiB, until it has been sent. */
 const maxDownloads = 8
 /**
- * A project whose client reads slowly or not at all leaves the other slots free. Its additional requests
- * wait.
+ * If a project's client reads slowly or not at all, the project's additional requests wait and the other
+ * slots stay free.
  */
 const atOncePerProject = 2
 const waitingPerProject = 20

@@ -48,8 +48,8 @@ const limits = {
   // Far above the rate that a misconfiguration would cause; stops clients that guess addresses.
   unknownPerMinute: 100,
   mailsPerSession: 1000,
-  // For messages being received or waiting to be committed. Each message is briefly in memory about four
-  // times. A network can use a quarter of the budget, which is more than the largest message needs.
+  // For messages being received or waiting to be committed. About four copies of each message are briefly
+  // in memory. A network can use a quarter of the budget, which is more than the largest message needs.
   bufferBytes: 128 * 1024 * 1024,
 }
 

@@ -36,9 +36,9 @@ const limits = {
   // A key has 256 random bits, so guessing is not a concern; this limits database lookups.
   failedAuthPerMinute: 60,
   mailsPerSession: 1000,
-  // For messages being received or waiting to be committed. Each message is briefly in memory about four
-  // times. A project can use a quarter of the budget, regardless of its number of keys, which is more than
-  // the largest message needs.
+  // For messages being received or waiting to be committed. About four copies of each message are briefly
+  // in memory. Regardless of its number of keys, a project can use a quarter of the budget, which is more
+  // than the largest message needs.
   bufferBytes: 128 * 1024 * 1024,
 }
 

@@ -2,8 +2,7 @@ import type { CustomerDb, Database, Db, UnscopedDb } from './db.ts'
 
 /**
  * A mail database. Projects are hashed to shards, and shards are assigned to cells, so all of a project's
- * mail is in one cell. The default is one cell in the same database as control
- * (docs/decisions/0017-cells.md).
+ * mail is in one cell. The default is a single cell in the control database (docs/decisions/0017-cells.md).
  */
 export interface Cell {
   name: string

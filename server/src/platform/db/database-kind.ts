@@ -10,8 +10,8 @@ import { dbRoles, roleName } from './roles.ts'
  *   control with mail   the control side and one cell
  *   cell                mail, and a replica of the control tables that it needs
  *
- * All kinds have the same tables. Privileges on unused tables are revoked from the planes, so a query that is sent to
- * the wrong database fails instead of reading an empty table.
+ * All kinds have the same tables. Privileges on unused tables are revoked from the planes' roles, so a
+ * query that is sent to the wrong database fails instead of reading an empty table.
  */
 export type DatabaseKind = 'whole' | 'control' | 'control with mail' | 'cell'
 
@@ -20,8 +20,8 @@ export const publicationName = 'postern_cells'
 export const replicationRole = 'postern_replication'
 
 /**
- * The control tables that the mail role reads, replicated to cells. Excludes users and sign-in, the audit log, and
- * statistics, which cells send to control.
+ * The control tables that the mail role reads, replicated to cells. Excludes users and sign-in, the audit
+ * log, and statistics, which cells send to the control database.
  */
 export const publishedTables = [
   'control.plans',
@@ -81,7 +81,7 @@ async function requireEmpty(client: pg.Client, table: string, otherwise: string)
   if (rows.length > 0) throw new UsageError(otherwise)
 }
 
-/** Whether this database already subscribes to control. */
+/** Whether this database already subscribes to the control database. */
 export async function isReplica(client: pg.ClientBase): Promise<boolean> {
   // Only superusers can read subconninfo.
   const { rows } = await client.query(

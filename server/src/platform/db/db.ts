@@ -49,8 +49,8 @@ export interface Tx extends ReadTx {
 }
 
 /**
- * A plane's database connection. It has no query methods, which rules out queries outside a transaction, and it is not
- * assignable to `Tx`.
+ * A plane's database connection. It has no query methods, so that every query runs in a transaction, and it
+ * is not assignable to `Tx`.
  */
 export interface Db {
   /** Commits when `work` returns and rolls back when it throws. Retries on a deadlock or serialization failure. */
@@ -361,7 +361,7 @@ class RoleDb implements UnscopedDb {
         return await attempt()
       } catch (error) {
         if (!isRetryable(error) || attempts === maxAttempts) throw translateFailure(error, accessMode)
-        // Full jitter, or the transactions would collide again.
+        // Full jitter; otherwise, the transactions would collide again.
         await sleep(Math.random() * retryBaseDelayMs * 2 ** attempts)
       }
     }

@@ -83,7 +83,10 @@ test('a database from a newer version has no pending migrations and is not chang
   assert.deepEqual(await run(database), [])
 })
 
-/** A login without privileges except membership in postern_owner, as docs/operations/database.md describes. */
+/**
+ * A login with no privileges other than membership in postern_owner, as docs/operations/database.md
+ * describes.
+ */
 async function migratorOf(database: TestDatabase): Promise<string> {
   const url = new URL(database.superuserUrl)
   await database.query(`alter database ${url.pathname.slice(1)} owner to postern_owner`)

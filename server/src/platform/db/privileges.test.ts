@@ -5,7 +5,10 @@ import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { customerQueues, type QueueName, queues } from '../jobs/queues.ts'
 
-/** The limits of each database role, which PostgreSQL enforces regardless of what the application does. */
+/**
+ * The restrictions that PostgreSQL enforces on each database role, regardless of what the application
+ * does.
+ */
 const database = await testDatabase()
 const opened = openDatabase(database)
 

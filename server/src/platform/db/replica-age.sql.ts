@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from './db.ts'
 
-/** Writes the heartbeat in control, with control's clock. */
+/** Writes the heartbeat to the control database, using that server's clock. */
 export async function writeHeartbeat(tx: Tx): Promise<void> {
   await sql`
     insert into control.heartbeat (at) values (postern.now())

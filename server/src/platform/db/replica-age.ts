@@ -6,15 +6,16 @@ import { findHeartbeat, type Heartbeat, writeHeartbeat } from './replica-age.sql
 export { findHeartbeat, writeHeartbeat }
 
 /**
- * The age of a cell's control replica: the time since the replicated heartbeat, which worker/heartbeat.ts writes in
- * control. Replication preserves commit order, so the replica has every project lock and key revocation older than this.
+ * The age of a cell's control replica: the time since the replicated heartbeat, which worker/heartbeat.ts
+ * writes to the control database. Replication preserves commit order, so the replica has every project lock
+ * and key revocation older than this.
  *
  * A timer reads the heartbeat, and callers get the age from memory. Between two reads, and while the cell's server does not
  * respond, the age grows with this process's clock, so it never falls below the true age.
  *
- * The heartbeat is written with control's clock, and its age is computed with the cell's. If the cell's clock is behind,
- * the replica seems younger than it is. Therefore the age is never less than the time for which this process has been
- * reading the same heartbeat.
+ * The heartbeat is written with the control server's clock, and its age is computed with the cell's clock.
+ * If the cell's clock is behind, the replica seems younger than it is. Therefore the age is never less than
+ * the time for which this process has been reading the same heartbeat.
  */
 export class ReplicaAge {
   readonly #db: UnscopedDb

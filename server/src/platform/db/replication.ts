@@ -4,15 +4,15 @@ import { UsageError } from '../errors.ts'
 import { publicationName, publishedTables, replicationRole } from './database-kind.ts'
 
 /**
- * Replicates control to a cell with PostgreSQL's logical replication: one subscription in each cell's
- * database. The subscription belongs to a superuser on the cell's server, which bypasses row-level security.
- * The planes' roles cannot write to the replica (database-kind.ts).
+ * Replicates the control tables to a cell with PostgreSQL's logical replication: one subscription in each
+ * cell's database. The subscription belongs to a superuser on the cell's server, which bypasses row-level
+ * security. The planes' roles cannot write to the replica (database-kind.ts).
  */
 export interface ReplicationOptions {
   cell: string
   /** A superuser's login on the cell's server. */
   ownerUrl: string
-  /** Login that the cell's server uses to connect to control. */
+  /** Login that the cell's server uses to connect to the control database. */
   sourceUrl: string
   onProgress: (copiedTables: number, allTables: number) => void
   /** Shorter in tests. */
@@ -115,7 +115,10 @@ async function requireEmptyReplica(client: pg.Client): Promise<void> {
     throw new UsageError('The cell has its own projects or an old replica. Use an empty database.')
 }
 
-/** Copied tables do not prove replication: after a failover or WAL loss, control has no usable slot. */
+/**
+ * Copied tables do not prove that replication works: after a failover or WAL loss, the control database has
+ * no usable slot.
+ */
 async function requireSlot(source: pg.Client, name: string): Promise<void> {
   for (const end = performance.now() + connectTimeoutMs; ; await sleep(pollEveryMs)) {
     const { rows } = await source.query<{ active: boolean; wal_status: string | null }>(

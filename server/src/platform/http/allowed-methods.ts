@@ -33,9 +33,16 @@ export function refuseOtherMethods(plane: HttpServer, routes: Iterable<Supported
       method: plane.supportedMethods.filter((method) => !methods.includes(method)) as HTTPMethods[],
       url: first.url,
       schema: { hide: true } as object,
-      ...(first.config ? { config: first.config } : {}),
+      config: { ...first.config, refusesMethods: true },
       onRequest: [...(first.onRequest ? [first.onRequest] : []), refuse],
       handler: refuse,
     })
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route only answers 405. */
+    refusesMethods?: true
   }
 }

@@ -4,8 +4,9 @@ import type { PosternError } from '../errors.ts'
 export type BodyCheck = 'values' | 'text' | 'schema'
 
 /**
- * A body that a worker thread parsed and checked, with its converted content. In the server it fails the check that failed
- * in the thread and passes all others, so errors are reported in the same order as for other bodies.
+ * A body that a worker thread parsed and checked, with its converted content. In the server, the body fails
+ * the check that failed in the thread and passes all others, so errors are reported in the same order as
+ * for other bodies.
  */
 export class CheckedBody {
   readonly #content: unknown

@@ -32,9 +32,9 @@ const [quote, backslash, comma, bracket, brace] = Buffer.from('"\\,[{') as unkno
 const maxMarks = 2.5 * maxValues
 
 /**
- * Checks before parsing whether the values could exhaust memory. Parsing 36 MiB of `{},` takes 1 GiB of memory, and a
- * thread that runs out of memory in JSON.parse terminates the whole process, whatever its limit is. The input may be
- * invalid JSON.
+ * Checks before parsing whether the values could exhaust memory. Parsing 36 MiB of `{},` takes 1 GiB of
+ * memory, and a thread that runs out of memory in JSON.parse terminates the whole process, regardless of
+ * the thread's memory limit. The input may be invalid JSON.
  */
 export function hasTooManyToParse(json: Uint8Array): boolean {
   let marks = 0

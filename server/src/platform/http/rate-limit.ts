@@ -4,8 +4,9 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { PosternError } from '../errors.ts'
 
 /**
- * Limits the requests per minute per key. Each process counts separately, which saves a round trip per request: the limit
- * protects against accidents and floods and is not used for accounting.
+ * Limits the requests per minute per key. Each process counts separately, which saves a round trip per
+ * request. This is sufficient because the limit only protects against accidents and floods and is not used
+ * for accounting.
  */
 export type RateLimit = (key: string | number) => Promise<RateLimitState>
 

@@ -60,8 +60,8 @@ const bodyLimitBytes = 1024 * 1024
 const requestTimeoutMs = 30_000
 // How often Node checks the timeout; its default is 30 seconds.
 const timeoutCheckMs = 5_000
-// Idle connections are closed after this time. Verifying the audit log takes the longest without sending
-// output.
+// Idle connections are closed after this time. The longest pause without output occurs while the audit log
+// is verified.
 const silenceTimeoutMs = 300_000
 
 /**
@@ -90,7 +90,7 @@ export function createHttpServer({ log, trustedProxies, isHttps }: HttpServerOpt
     // Node's response to a request without Host has no body; requireHost sends a problem instead.
     http: { connectionsCheckingInterval: timeoutCheckMs, requireHostHeader: false },
     forceCloseConnections: 'idle',
-    // Fastify's 503 has another format. Requests on open connections are still served.
+    // Fastify's 503 has a different format. Requests on open connections are still served.
     return503OnClosing: false,
     // Longer than any URL, so that an overlong parameter is rejected by its schema, after authentication.
     routerOptions: { maxParamLength: 16_384 },

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Enough for the response to arrive; the same as nginx's lingering_timeout. */
+/** Long enough for the response to arrive; the same as nginx's lingering_timeout. */
 const lingerMs = 5_000
 
 /**

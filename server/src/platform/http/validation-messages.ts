@@ -19,7 +19,7 @@ export function validationMessage(
     const { name, text } = describe(error, noun)
     const known = byField.get(name)
     if (!known) byField.set(name, [text])
-    // The branches of a union are one error with several alternatives.
+    // The branches of a union are reported as one error with several alternatives.
     else if (known.length < maxErrors && !known.includes(text)) known.push(text)
   }
   const sentences = [...byField].slice(0, maxErrors).map(([name, texts]) => `${name} ${joined(texts)}`)

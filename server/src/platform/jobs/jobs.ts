@@ -47,7 +47,7 @@ abstract class Boss {
       createSchema: false,
       supervise: isWorker,
       schedule: isWorker,
-      // Requires the owner.
+      // Requires the owner role.
       reindex: false,
       ...(intervalSeconds === undefined
         ? {}

@@ -35,11 +35,11 @@ export interface ResolverOptions {
 }
 
 /**
- * Each lookup has its own c-ares channel and socket. With one shared channel and 900 concurrent lookups, all but about 512
- * responses were lost in the receive buffer (measured with Node.js 24.21; c-ares sends all queries immediately and reports
- * the losses as timeouts). 5,000 channels lost none, at 0.1 ms each instead of 0.06. A channel can also be canceled without
- * affecting other lookups, caches no responses, and reads the system's servers again. Each channel needs a file descriptor,
- * hence the limit.
+ * Each lookup has its own c-ares channel and socket. With one shared channel and 900 concurrent lookups,
+ * all but about 512 responses were lost in the receive buffer (measured with Node.js 24.21; c-ares sends
+ * all queries immediately and reports the losses as timeouts). 5,000 channels lost none, at 0.1 ms each
+ * instead of 0.06. A channel can also be canceled without affecting other lookups, caches no responses, and
+ * re-reads the system's list of servers. Each channel needs a file descriptor, hence the limit.
  */
 const lookupsAtOnce = 200
 
@@ -101,7 +101,7 @@ function openChannel(servers: string[], timeoutMs: number, tries: number): NodeR
   return channel
 }
 
-/** RFC 7505: the host of a null MX is the root, which would otherwise be an empty string. */
+/** RFC 7505: the host of a null MX is the root. Without this conversion, it would be an empty string. */
 const plainName = (name: string): string => name.toLowerCase().replace(/\.$/, '') || '.'
 
 const failures: Record<string, string> = {

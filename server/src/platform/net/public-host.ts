@@ -4,8 +4,8 @@ import ipaddr from 'ipaddr.js'
 /**
  * Checks whether a host is public, based only on its text.
  *
- * Not covered: an internal network with global addresses, which is common with IPv6, looks like any other network and has
- * to be protected by a firewall (docs/operations/network.md).
+ * Not covered: an internal network that uses global addresses, as is common with IPv6, looks like any other
+ * network and has to be protected by a firewall (docs/operations/network.md).
  */
 
 // The only network from which IANA allocates global unicast addresses (RFC 4291 §2.4). This excludes IPv4-compatible

@@ -46,7 +46,10 @@ export class FairQueue<Job extends { whose: Whose }> {
     this.#lines.set(keys.join('\n'), line)
   }
 
-  /** Removes the next job and counts it as running. Undefined if no job is waiting or all of them are at their limit. */
+  /**
+   * Removes the next job and counts it as running. Undefined if no job is waiting, or if the network or
+   * addressee of every waiting job is at its limit.
+   */
   take(): Job | undefined {
     let next: { line: Line<Job>; late: number; early: number } | undefined
     for (const line of this.#lines.values()) {

@@ -10,7 +10,7 @@ import { neededQuery, withQuery } from './queries.ts'
 /** A request to the administrative plane, and the response that an administrator gets. */
 export interface Call extends Sent {
   about: string
-  /** Whether the path belongs to no operation. */
+  /** Whether the path does not belong to any operation. */
   isToNowhere?: boolean
   /** Whether the request is valid and not a dry run. */
   isGood: boolean
@@ -24,7 +24,10 @@ export const suppressedAddress = 'gone@example.net'
 export interface World {
   project: { id: number }
   otherProject: { id: number }
-  /** Creates one resource of each kind, in the project if it belongs to one. Keyed by the path segment before `:id`. */
+  /**
+   * Creates one resource of each kind, inside the project if the resource belongs to a project. Keyed by the path
+   * segment before `:id`.
+   */
   makeOne: Record<string, (projectId: number) => Promise<number | string>>
 }
 
@@ -101,7 +104,7 @@ export const badBodies = [
   { headers: { 'content-type': 'text/plain' }, body: 'x', status: 415, error: 'unsupported_media_type' },
 ]
 
-/** Each route has its own resource, which it can delete. */
+/** Each route gets its own resource, so deleting it does not affect the others. */
 async function targetsOf(url: string, { project, otherProject, makeOne }: World) {
   const [, noun] = /([^/]+)\/:id/.exec(url) ?? []
   const isNested = url.includes(':project_id')

@@ -16,11 +16,11 @@ export interface ExpectedRow {
   after?: object
   related?: { resource: string; id: number; before: object | null; after: object | null }[]
   limit_exception?: { limit: string; value: number; count: number }
-  /** The person who was changed. Personal data is stored outside the row. */
+  /** The user who was changed. Personal data is stored outside the row. */
   subject?: { email: string; name: string | null }
 }
 
-/** Assertions on one administrator's audit rows, which are found by the response's request id. */
+/** Assertions on one administrator's audit rows. The rows are found by the response's request id. */
 export function auditOf(database: TestDatabase, admin: { userId: number; email: string }) {
   return {
     /** Asserts that there is exactly this one row, without personal data in the chain. */
@@ -55,7 +55,7 @@ export function auditOf(database: TestDatabase, admin: { userId: number; email: 
 /** The project as stored in the audit log: the editable fields, without mail counters. */
 export function keptOfProject(project: Static<typeof Project>): object {
   const { id, bounced, failed, complained, created_at, updated_at, plan, ...kept } = project
-  // The difference between the score and the computed score, which is 100 for a new project.
+  // The difference between the score and the computed score. A new project's computed score is 100.
   return { ...kept, score_offset: project.reputation_score - 100 }
 }
 

@@ -50,7 +50,7 @@ export interface CustomerWorld {
   makeOne: Record<string, (projectId: number) => Promise<number | string>>
   /** An address that both projects have suppressed. */
   suppressed: string
-  /** Values that replace fields of the operation's example. */
+  /** Overrides for the operation's example body. */
   changes: Partial<Record<CustomerOperation['id'], () => object>>
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestApi } from '../harness/api.ts'
 import type { TestDatabase } from '../harness/database.ts'
 
-/** The secret that currently signs deliveries to the endpoint, decrypted as on the mail side. */
+/** The secret that currently signs deliveries to the endpoint, decrypted. */
 export async function livingSecret(
   database: TestDatabase,
   { context: { db, vault } }: TestApi,
@@ -17,7 +17,7 @@ export async function livingSecret(
   return db.admin.read((tx) => vault.open(tx, project_id, location, sealed))
 }
 
-/** Asserts that the secret is not in the audit, in a stored response or in the log. */
+/** Asserts that the secret is not in the audit log, a stored response or the process log. */
 export async function assertKeptNowhere(
   database: TestDatabase,
   { logLines }: TestApi,

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { authenticate, type DMARCResult } from 'mailauth'
 
-/** The results of DKIM, SPF and DMARC for a message at a receiver. */
+/** A receiver's DKIM, SPF and DMARC results for a message. */
 export interface Authentication {
   dkim: { result: string; domain: string | undefined; selector: string | undefined }[]
   spf: { result: string; domain: string | undefined }
@@ -59,7 +59,7 @@ function dmarcOf(verdict: DMARCResult | false): Authentication['dmarc'] {
   }
 }
 
-/** The result of the ARC chain at a receiver: its validity, its last sealer, and the SPF result in the seal. */
+/** A receiver's result for the ARC chain: its validity, its last sealer, and the SPF result in the seal. */
 export async function arcOf(raw: Buffer, dnsServer: string) {
   const dns = new Resolver({ timeout: 2000, tries: 2 })
   dns.setServers([dnsServer])

@@ -262,6 +262,13 @@ function domainScenarios(make: Fixtures): Scenarios {
     return { path: `/projects/${project.id}/domains/${domain.id}${below}`, body }
   }
   return {
+    'domains.verify': [
+      { what: 'checks a domain of SES', prepare: () => withDomain('ses', '/verify', {}) },
+      {
+        what: "checks a domain of the operator's MTAs",
+        prepare: () => withDomain('service', '/verify', {}),
+      },
+    ],
     'domains.create': [
       { what: 'registers it with SES', prepare: () => add(1, 'ses') },
       { what: "registers it with the operator's MTAs", prepare: () => add(1, 'service') },

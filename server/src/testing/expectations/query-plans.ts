@@ -16,7 +16,7 @@ export interface Plan {
   text: string
 }
 
-/** Runs `work` once, then explains each of its statements under the settings that `work` makes between them. */
+/** Runs `work` once, then explains each of its statements with the settings that were in effect when it ran. */
 export function planner({ url }: TestDatabase): (work: (tx: ReadTx) => Promise<unknown>) => Promise<Plan[]> {
   const pool = new pg.Pool({
     connectionString: url,

@@ -7,7 +7,7 @@ import {
 import type { HttpResponse, Request } from './http.ts'
 
 /**
- * Checks that apply to every response: against the OpenAPI document, and against the rules it states for all responses.
+ * Checks every response against the OpenAPI document and against the rules that the document states for all responses.
  */
 export const violationKinds = [
   '5xx',

@@ -134,7 +134,7 @@ export class Connection {
       return
     }
     this.#waiting = undefined
-    // Any further bytes do not belong to the response to any of this client's requests.
+    // Any further bytes are not a response to any of this client's requests.
     if (parsed.response.headers.get('connection') === 'close' || this.#received.length > 0) this.close()
     waiting.resolve(parsed.response)
   }

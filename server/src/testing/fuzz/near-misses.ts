@@ -66,7 +66,7 @@ function pathMiss(chance: Chance, operation: DocumentedOperation, token: string,
   return {
     about: `the ${name} ${bad}`,
     request: replaced(encodePlain(operation, token, content), path),
-    // A path with an empty segment is a different path, which does not belong to any operation.
+    // A path with an empty segment is a different path and does not belong to any operation.
     allowed: bad === '' ? ['404 not_found', '400 invalid_parameter'] : ['400 invalid_parameter'],
   }
 }

@@ -109,7 +109,10 @@ async function runPart(
   }
 }
 
-/** Each request uses its own connection, because a malformed request makes the rest of a connection meaningless. */
+/**
+ * Each request uses its own connection, because nothing that follows a malformed request on a connection can be
+ * interpreted.
+ */
 async function transmitAll(context: FuzzContext, projectId: number): Promise<void> {
   const count = transmissionCount({ token: '', projectId })
   for (let n = 0; n < count; n++) {

@@ -123,7 +123,7 @@ function nounOf(field: string): string | undefined {
   return nouns[field]
 }
 
-/** Password hashing makes a sign-in cost a tenth of a second. */
+/** Sign-in operations get a low weight, because hashing a password takes a tenth of a second. */
 const weightOf = ({ id, caller }: DocumentedOperation): number =>
   id.startsWith('health.') || id.startsWith('audit.') ? 3 : caller === 'token' ? 10 : 1
 

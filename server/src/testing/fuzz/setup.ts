@@ -126,8 +126,8 @@ async function makeSchemaRequests(
 }
 
 /**
- * The session cookie of a user who has completed two-factor authentication. The user then loses the administrator role,
- * which leaves the actor as the only administrator.
+ * The session cookie of a user who has completed two-factor authentication. The user's administrator role is then
+ * revoked, so the actor remains the only administrator.
  */
 async function sessionCookie(service: Service, database: TestDatabase): Promise<string> {
   const { email, password, totpUri } = await service.makeAdmin('session@example.com')

@@ -46,7 +46,7 @@ export class Client {
       status: response.status,
       headers: response.headers,
       text,
-      body: isJson && text !== '' ? JSON.parse(text) : null,
+      body: isJson && method !== 'HEAD' ? JSON.parse(text) : null,
     }
   }
 

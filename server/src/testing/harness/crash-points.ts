@@ -5,7 +5,7 @@ interface Sides {
   mailDb: Db
 }
 
-/** The steps at which code that uses both databases can crash. `crashAt` takes these names. */
+/** The steps at which code that uses both databases can crash. `crashAt` accepts these names. */
 export const stepsOfBoth = ['admin read', 'mail read', 'admin transaction', 'mail transaction']
 
 /** Throws at one kind of step, before or after its first execution. */

@@ -28,7 +28,7 @@ async function filledTables(database: TestDatabase, except: readonly string[] = 
 }
 
 /**
- * The number of rows of each table and the sum of their xmin. A write produces a row with a higher xmin than all
+ * Each table's row count, and the sum of its rows' xmin values. A write produces a row with a higher xmin than all
  * others, so either the sum grows or the count changes.
  */
 async function writersOf(database: TestDatabase, except: readonly string[]): Promise<string[]> {

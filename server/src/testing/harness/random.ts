@@ -1,4 +1,4 @@
-/** The seed of this run. `POSTERN_TEST_SEED` sets it for all files, which repeats a run. */
+/** The seed of this run. `POSTERN_TEST_SEED` sets the seed for all files, to repeat a run. */
 export const seed = Number(process.env['POSTERN_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 
 /**

@@ -2,16 +2,17 @@ import { Cells, cellIn } from '../../platform/db/cells.ts'
 import { Database, type DatabaseOptions } from '../../platform/db/db.ts'
 
 /**
- * With POSTERN_TEST_SPLIT the tests run on two servers: one for control, and one as a cell for all mail, replicated as
- * in production. A statement sent to the wrong database is rejected (platform/db/database-kind.ts), so every test
- * detects such errors. A commit in control waits until the cell has applied it, because tests read their own writes.
+ * With POSTERN_TEST_SPLIT the tests run on two servers: one for the control database, and one as a cell for all mail.
+ * Replication works as in production. A statement sent to the wrong database is rejected
+ * (platform/db/database-kind.ts), so every test detects such errors. A commit in the control database waits until the
+ * cell has applied it, because tests read their own writes.
  */
 export const isSplit = process.env['POSTERN_TEST_SPLIT'] !== undefined
 
 /** Settings for the control server: a commit waits for the cells if the database sets synchronous_commit. */
 export const controlSettings = { wal_level: 'logical', synchronous_standby_names: '*' }
 
-/** The mail role connects to the cell, every other role to control. */
+/** The mail role connects to the cell, and every other role to the control database. */
 export class SplitDatabase extends Database {
   readonly #cell: Database
 

@@ -15,8 +15,8 @@ export async function watchRoutes<Built>(build: () => Promise<Built>): Promise<[
   const routes: string[] = []
   const watch = (message: unknown): void => {
     const { fastify } = message as { fastify: FastifyInstance }
-    fastify.addHook('onRoute', ({ method, url }: RouteOptions) => {
-      if (Array.isArray(method) && method.length < fastify.supportedMethods.length) return
+    fastify.addHook('onRoute', ({ method, url, config }: RouteOptions) => {
+      if (config?.refusesMethods) return
       routes.push(`${Array.isArray(method) ? 'ANY' : method} ${url}`)
     })
   }

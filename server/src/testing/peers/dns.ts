@@ -94,7 +94,7 @@ export async function startDns(zones: Record<string, DnsRecord[]> = { '.': [] })
     },
     async pause() {
       knot.kill('SIGSTOP')
-      // The signal takes effect with a delay, during which Knot would still answer.
+      // The signal takes effect after a delay. Until then, Knot would still answer queries.
       while (!(await isStopped(knot))) await sleep(1)
     },
     resume: () => void knot.kill('SIGCONT'),

@@ -14,8 +14,8 @@ import { steadyPort } from './steady-port.ts'
 /**
  * A private Postfix on a loopback port with its own queue and log. It uses the production configuration except for the
  * changes in `overlay`. On Debian: apt-get install postfix; the installed instance is not used and need not run. All
- * routing is determined by the options, never by MX records: Postfix uses the system resolver, which does not have a
- * test's zones.
+ * routing is determined by the options, never by MX records: Postfix uses the system resolver, which cannot resolve
+ * names in a test's zones.
  */
 export interface PostfixOptions {
   /** The port that receives all mail. */
@@ -180,7 +180,7 @@ export class Postfix {
   }
 
   /**
-   * Postfix requires specific owners: everything except `data` belongs to root, and it creates the queue itself.
+   * Postfix requires specific owners: everything except `data` belongs to root, and Postfix creates the queue itself.
    */
   async #prepare(options: PostfixOptions): Promise<void> {
     await chmod(this.#home, 0o755)

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { cleanUp } from '../harness/cleanup.ts'
 
 /**
- * A DNS server whose answers have a TTL of 0 and can change with every query, which Knot does not support. DNS
- * rebinding uses such answers to pass an address check with one address and then have the client connect to another.
+ * A DNS server whose answers have a TTL of 0 and can change with every query. Knot does not support this. DNS rebinding
+ * uses such answers to pass an address check with one address and then have the client connect to another.
  */
 export interface RebindingDns {
   /** For POSTERN_DNS_SERVERS. */

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net'
 
 /**
  * Returns a loopback port for a program that cannot choose a free port itself, or that restarts on the same port. The
- * port is below the system's range for outgoing connections. No other caller of this function gets it while this
+ * port is below the system's range for outgoing connections. No other caller of this function gets the port while this
  * process runs, even if nothing listens there yet: each port has an abstract Unix socket that only one process can
  * listen on, and the kernel closes the socket when that process exits.
  */

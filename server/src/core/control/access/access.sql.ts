@@ -14,7 +14,7 @@ export interface TokenSubject {
 
 /**
  * The user whom a Postern token identifies, if the token's generation is current and its session is active. A token without
- * a session was issued on the server's command line, which counts as a second factor.
+ * a session was issued on the server's command line. Access to the command line counts as a second factor.
  */
 export function findTokenUser(tx: ReadTx, { userId, sessionId, generation }: TokenSubject) {
   const query = tx
@@ -33,8 +33,8 @@ export function findTokenUser(tx: ReadTx, { userId, sessionId, generation }: Tok
 }
 
 /**
- * The user linked to an external issuer's (iss, sub). The issuer's tokens carry no generation, so a token is rejected if its
- * `iat` is no later than the second in which all of the user's sessions were last revoked.
+ * The user linked to an external issuer's (iss, sub). The issuer's tokens carry no generation, so a token is rejected unless
+ * its `iat` is later than the second in which all of the user's sessions were last revoked.
  */
 export function findExternalUser(tx: ReadTx, issuer: string, subject: string, issuedAt: Date) {
   return (
@@ -167,7 +167,7 @@ export async function findChallengedUserId(tx: ReadTx, identifier: string): Prom
   return Number.isSafeInteger(id) ? id : undefined
 }
 
-/** Password reset links, requested by mail or created on the command line. */
+/** Password reset links, requested by email or created on the command line. */
 export async function deleteResets(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.password_resets').where('user_id', '=', userId).execute()
 }

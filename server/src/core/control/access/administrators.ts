@@ -1,7 +1,7 @@
 /**
- * Administrators created and reset on the server's command line. Password and second factor are set in one run, so
- * signing in with only a password is never possible. An interrupted run leaves an administrator whose credentials were
- * never printed; `reset` issues new ones.
+ * Creates administrators and resets their credentials from the server's command line. The password and the second factor
+ * are set in the same run, so signing in with only a password is never possible. An interrupted run leaves an administrator
+ * whose credentials were never printed; `reset` issues new ones.
  */
 import { randomInt, randomUUIDv7 } from 'node:crypto'
 import { userInfo } from 'node:os'
@@ -71,7 +71,8 @@ export async function resetAdministrator(
 ): Promise<AdministratorCredentials> {
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
-  // The order matters: an interrupted run is recorded in the audit log, and the old credentials never gain the admin role.
+  // The order matters: even an interrupted run is recorded in the audit log, and the admin role is never granted while the
+  // old credentials are valid.
   await deps.adminDb.transaction((tx) =>
     record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active }),
   )
@@ -177,7 +178,8 @@ async function issueCredentials(
   return { userId, password, totpUri: totp.totpURI, backupCodes: totp.backupCodes }
 }
 
-// Without l, I, O, 0 and 1, which are hard to tell apart on a terminal. 20 characters from an alphabet of 57 have 116 bits.
+// Without l, I, O, 0 and 1, which are hard to tell apart on a terminal. 20 characters from an alphabet of 57 provide 116
+// bits of entropy.
 const alphabet = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 
 const newPassword = (): string =>

@@ -52,7 +52,7 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
     trustedOrigins: [publicUrl.origin],
     telemetry: { enabled: false },
     logger: {
-      // The other arguments contain whole requests and rows. Only an error is useful and safe to log.
+      // The other arguments contain whole requests and rows. Only errors are both useful and safe to log.
       log: (level, message, ...args) =>
         log[level]({ err: args.find((arg) => arg instanceof Error) }, `sign-in: ${message}`),
     },

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { PosternError } from '../../../platform/errors.ts'
 import { HashingSlots } from './hashing-slots.ts'
 
-/** Work that finishes when the test tells it to. */
+/** A task that finishes when the test resolves it. */
 function startWork(slots: HashingSlots) {
   const running: { address: string; end: () => void }[] = []
   const started: string[] = []

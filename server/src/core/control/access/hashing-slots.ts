@@ -1,10 +1,10 @@
 /**
- * A semaphore for password hashing in this process. One hash (scrypt) takes 32 MiB and about 0.1 s on a thread that is also
- * used for DNS lookups and file access, and unauthenticated requests can trigger it.
+ * A semaphore for password hashing in this process. One scrypt hash takes 32 MiB of memory and about 0.1 s on a libuv
+ * thread, which is also needed for DNS lookups and file access. Unauthenticated requests can trigger hashing.
  *
  * At most two hashes run at a time (on half of Node.js's four threads), and up to 60 more wait, for about three seconds.
- * Each network can use one slot, so that no network occupies both, and can have 16 requests waiting. Further requests get
- * `rate_limited` with Retry-After.
+ * Each network can use only one slot, so that no network occupies both, and can have up to 16 waiting requests. Further
+ * requests get `rate_limited` with Retry-After.
  */
 import { networkOf } from '../../../platform/http/rate-limit.ts'
 import { KeyedSemaphore } from '../../../platform/scheduling/keyed-semaphore.ts'

@@ -9,9 +9,9 @@ import { PosternError } from '../../../platform/errors.ts'
 /** The keys could not be loaded. This is not the caller's fault. `cause` is the original error. */
 export class KeysNotLoaded extends Error {}
 
-// Keys are reloaded after this time, …
+// Keys are reloaded after this time.
 const freshMs = 60_000
-// … and earlier for an unknown key id, but never more often than this, whether loading succeeds or not.
+// For an unknown key id, keys are reloaded earlier, but never more often than this, whether loading succeeds or not.
 // The cooldown for the signing key table is shorter: it is in the database, and a new key signs immediately.
 const ownCooldownMs = 1_000
 const externalCooldownMs = 5_000
@@ -22,7 +22,7 @@ const staleMs = 600_000
  * The clock that measures the age of keys, and the timeout for fetching an external key set. Tests pass their own values.
  */
 export interface KeyTiming {
-  /** The time of a monotonic clock. */
+  /** The current time on a monotonic clock. */
   nowMs: () => number
   fetchTimeoutMs: number
 }
@@ -79,7 +79,7 @@ function cachedKeys(
   }
 }
 
-/** The key set of an external issuer, from the configured address. */
+/** An external issuer's key set, from the configured URL. */
 async function fetchKeys(url: URL, timeoutMs: number): Promise<JWTVerifyGetKey> {
   try {
     const response = await fetch(url, {
@@ -89,7 +89,7 @@ async function fetchKeys(url: URL, timeoutMs: number): Promise<JWTVerifyGetKey> 
     })
     if (!response.ok) throw new Error(`status ${response.status}`)
     const set = (await response.json()) as JSONWebKeySet
-    // jose validates the format. With an empty set, none of the issuer's users could sign in.
+    // jose validates the format. If an empty set were accepted, none of the issuer's users could sign in.
     const keys = createLocalJWKSet(set)
     if (set.keys.length === 0) throw new Error('the key set is empty')
     return keys

@@ -303,7 +303,7 @@ describe('token issuers', () => {
     }
 
     for (const [health, { api, issuer, clock, sign, authenticate }] of Object.entries(unhealthy)) {
-      // These fetches end only when they time out.
+      // These requests end only when they time out.
       const isEndless = health === 'hangs' || health === 'stalls'
       const become = (next: IssuerHealth) => {
         issuer.health = next

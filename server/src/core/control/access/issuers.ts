@@ -1,5 +1,5 @@
 /**
- * The trusted token issuers and the source of their keys: the signing key table, or an address that the operator
+ * The trusted token issuers and the source of each issuer's keys: the signing key table, or a URL that the operator
  * configured. A token never determines the source of its key.
  */
 import type { JWTVerifyGetKey } from 'jose'

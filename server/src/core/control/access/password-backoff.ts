@@ -91,7 +91,9 @@ const cookieSeconds = 180 * 24 * 60 * 60
 export const backoffKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern sign-in backoff', 32))
 
-/** The maximum number of rows for addresses without an account. Each row costs the attacker one password hash. */
+/**
+ * The maximum number of rows for addresses without an account. To create a row, an attacker must wait for one password hash.
+ */
 const defaultUnknownKept = 100_000
 
 export const purgeFailures = async (tx: Tx, unknownKept = defaultUnknownKept): Promise<number> =>

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { deleteResets } from './access.sql.ts'
 
-/** Adds one to today's count and returns it. */
+/** Increments today's count and returns it. */
 export async function countToday(
   tx: Tx,
   kind: 'resets of account' | 'resets of network',
@@ -19,7 +19,7 @@ const expiry = (minutes: number): RawBuilder<Date> =>
 
 /**
  * An unauthenticated request. `user_id` is null if the address has no active account with a password. In that case, no link
- * is mailed. Nothing is written while `waitingAtMost` requests are waiting to be mailed.
+ * is emailed. Nothing is written while `waitingAtMost` requests are waiting to be emailed.
  */
 export async function insertRequest(
   tx: Tx,
@@ -38,7 +38,7 @@ export async function insertRequest(
             ) as waiting) < ${waitingAtMost}`.execute(tx)
 }
 
-/** Inserts a link that is printed on the command line instead of mailed. */
+/** Inserts a link that is printed on the command line instead of emailed. */
 export async function insertIssued(tx: Tx, userId: number, hash: Buffer, minutes: number): Promise<void> {
   await tx
     .insertInto('control.password_resets')
@@ -75,7 +75,7 @@ export async function listUnsent(tx: ReadTx, limit: number): Promise<UnsentReset
   return rows
 }
 
-/** False if the row was deleted or another worker has already mailed the link. */
+/** False if the row was deleted or another worker has already emailed the link. */
 export async function storeHash(tx: Tx, id: number, hash: Buffer): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('control.password_resets')

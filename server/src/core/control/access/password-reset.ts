@@ -1,10 +1,10 @@
 /**
- * Password reset links. A link can be used once, within an hour if it was mailed and within a day if an operator created it
+ * Password reset links. A link can be used once: within an hour if it was emailed, within a day if an operator created it
  * (administrators.ts). Only the SHA-256 of its token is stored. Using the link revokes all of the user's sessions. The role
  * and the second factor do not change, and the next sign-in requires the second factor.
  *
  * A request runs the same statements for every address, with or without an account. The worker looks up the account and
- * mails the link. The token is derived from the row, so a message that is sent again contains the same token.
+ * emails the link. The token is derived from the row, so a message that is sent again contains the same token.
  */
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
@@ -114,7 +114,7 @@ export interface ResetMailDeps {
 export const resetKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern password resets', 32))
 
-/** Stores the hash, mails the link and marks it as sent. Each of the three steps can be repeated. */
+/** Stores the hash, emails the link and marks it as sent. Each of the three steps can be repeated. */
 export async function sendDueResets(deps: ResetMailDeps, atMost: number, signal: AbortSignal): Promise<void> {
   const { db, systemMail, resetKey, log } = deps
   await db.transaction(deleteWithoutAccount)

@@ -25,7 +25,7 @@ export class SignInRecords {
     this.#onError = onError
   }
 
-  /** `isPending`: the password was correct and a second factor must follow. Such an attempt can be repeated without limit. */
+  /** `isPending`: the password was correct and a second factor must follow. Such attempts are not limited in number. */
   signedIn(browser: Browser, userKey: UserKey, method: Method, isPending = false): Promise<void> {
     const after = { outcome: 'success', method, second_factor_required: isPending }
     return this.#db.transaction(async (tx) => {

@@ -3,7 +3,7 @@ import { PosternError } from '../../../platform/errors.ts'
 
 const wrongCode = 'The code is wrong or was already used. Enter the next code, or sign in again.'
 
-/** Maps Better Auth's codes to Postern's. A code that is not listed here is not the caller's fault. */
+/** Maps Better Auth's codes to Postern's. An error with any other code is not the caller's fault. */
 const refusals: Record<
   string,
   [code: 'unauthenticated' | 'validation_failed' | 'already_exists', message: string]

@@ -65,7 +65,7 @@ export interface SignInOptions {
   db: Db
   issuer: Issuer
   backoff: PasswordBackoff
-  /** Whether this installation can mail password reset links. */
+  /** Whether this installation can email password reset links. */
   mailsResets: boolean
   slots?: HashingSlots
   onError: (error: unknown, what: string) => void
@@ -252,7 +252,7 @@ export class SignIn {
     browser: Browser,
     { token, name, password }: { token: string; name: string; password: string },
   ) {
-    // An invalid token is rejected before the password is hashed, which takes 0.1 s.
+    // An invalid token is rejected before the password is hashed, because hashing takes 0.1 s.
     await this.#db.dryRun((tx) => createInvitedUser(tx, token, name))
     const hash = await this.#hash(browser.address, password)
     const member = await this.#db.transaction(async (tx) => {
@@ -268,7 +268,7 @@ export class SignIn {
     return { body: memberView(member), cookies: [] }
   }
 
-  /** The response is the same for every address. The worker mails the link if there is an account. */
+  /** The response is the same for every address. The worker emails the link if there is an account. */
   async forgotPassword({ address }: Browser, email: string): Promise<SignInResponse<null>> {
     if (!this.#mailsResets) {
       throw new PosternError(

@@ -62,7 +62,7 @@ async function assertRefused(response: Response, status: number, error: string):
   assert.equal(response.headers.get('www-authenticate'), status === 401 ? 'Bearer' : null)
 }
 
-/** The unmodified tokens are accepted, so each forgery is rejected only for its own defect. */
+/** The unmodified tokens are accepted, so each forged token is rejected only because of its own defect. */
 async function assertGenuineTokensPass(): Promise<void> {
   const tokens = {
     'issued by the service': await api.tokenOf(admin.email),

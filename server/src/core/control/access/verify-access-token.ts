@@ -144,8 +144,8 @@ function bearerOf(authorization: string | undefined): string | undefined {
 }
 
 /**
- * RFC 8725 §3.11: a token for another purpose (a logout token, a DPoP proof) declares it in `typ` and is rejected. An
- * issuer with a configured type must send that type; for other issuers `typ` is optional.
+ * RFC 8725 §3.11: a token for another purpose (a logout token, a DPoP proof) declares that purpose in `typ` and is
+ * rejected. An issuer with a configured type must send that type; for other issuers `typ` is optional.
  */
 function hasExpectedType({ typ, kid }: Record<string, unknown>, { tokenType, isOwn }: Issuer): boolean {
   if (isOwn && kid === undefined) return false

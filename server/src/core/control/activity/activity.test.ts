@@ -243,7 +243,7 @@ describe('changes on the mail side', async () => {
     const relayed = await database.query('select * from mail.outbox where project_id = $1', [id])
     await relayToControl({ db, mailDb })
     assert.deepEqual(await seqs(id), [1])
-    // A process that crashes between the two transactions leaves the row.
+    // A process that crashes between the two transactions leaves the row in the outbox.
     const [row] = relayed as { topic: string; payload: object }[]
     await database.query('insert into mail.outbox (project_id, topic, payload) values ($1, $2, $3)', [
       id,

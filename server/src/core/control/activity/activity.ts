@@ -63,7 +63,7 @@ export const recordProjectActivity = (tx: Tx, projectId: number, entry: Activity
 export const recordUserActivity = (tx: Tx, userId: number, entry: ActivityEntry): Promise<void> =>
   record(tx, 'user', userId, entry)
 
-/** Records a row relayed from the mail side, possibly more than once. Returns false if it is already recorded. */
+/** Records a row relayed from the mail database, possibly more than once. Returns false if it is already recorded. */
 export async function recordRelayedActivity(
   tx: Tx,
   projectId: number,

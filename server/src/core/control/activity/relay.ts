@@ -1,4 +1,4 @@
-/** Relays customers' changes on the mail side to the project's activity chain, through mail.outbox. */
+/** Relays customers' changes in the mail database to the project's activity chain, through mail.outbox. */
 import type { Tx } from '../../../platform/db/db.ts'
 import { idsOf, type OutboxHandler } from '../../outbox/handler.ts'
 import { publishToControl } from '../../outbox/outbox.ts'
@@ -10,7 +10,10 @@ export const activityTopic = 'activity.recorded'
 export const publishActivity = (tx: Tx, projectId: number, entry: ActivityEntry): Promise<void> =>
   publishToControl(tx, projectId, activityTopic, entry)
 
-/** Rows per control transaction. Small, because the transaction locks the heads of the chains. */
+/**
+ * The number of rows per transaction in the control database. Small, because the transaction locks the heads of the
+ * chains.
+ */
 const rowsAtOnce = 100
 
 export const relayActivity: OutboxHandler = async (_mailTx, rows) => {

@@ -83,7 +83,7 @@ export const domainOfKey = async (
 ): Promise<BoundDomain | null> =>
   domain_id === null ? null : ((await findDomain(tx, project_id, domain_id)) ?? null)
 
-/** Returns the secret, which cannot be recovered later. Only this function and `rotateApiKey` return it. */
+/** Returns the secret. It cannot be recovered later. Only this function and `rotateApiKey` return it. */
 export async function createApiKey(
   tx: Tx,
   projectId: number,

@@ -163,7 +163,7 @@ describe('the last use of an API key', () => {
     const second = (await statsOf(resource.id)) ?? assert.fail()
     assert.ok(second.last_used_at.getTime() - first.last_used_at.getTime() >= 60_000)
     assert.notEqual(second.xmin, first.xmin)
-    // A clock that was set back writes nothing.
+    // If the clock was set back, nothing is written.
     await use(resource.id, '-1 hour')
     assert.deepEqual(await statsOf(resource.id), second)
   })

@@ -31,7 +31,7 @@ export async function authenticateApiKey(
   return authenticateKeyHash(find, hashOf(secret), remoteAddress)
 }
 
-/** The same for a caller that has the hash and authenticates again. */
+/** The same for a caller that already has the hash and must be authenticated again. */
 export async function authenticateKeyHash(
   find: FindKey,
   secretHash: Buffer,
@@ -49,7 +49,7 @@ export async function authenticateKeyHash(
 }
 
 /**
- * Reads the key again in an operation's transaction. The prefix shows whether the secret was rotated, so roles that
+ * Re-reads the key inside the operation's transaction. The prefix shows whether the secret was rotated, so roles that
  * change a project do not need access to the hashes.
  */
 export async function requireActiveKey(

@@ -1,6 +1,6 @@
 /**
  * `allowed_ips` of an API key: single addresses and networks in CIDR notation (RFC 4632 §3.1, RFC 4291 §2.3), each in one
- * canonical form, which is also PostgreSQL's.
+ * canonical form, the same as PostgreSQL's.
  */
 import ipaddr from 'ipaddr.js'
 import { PosternError } from '../../../platform/errors.ts'

@@ -41,8 +41,8 @@ describe('the secret of an API key', () => {
       for (const digit of random) counts.set(digit, (counts.get(digit) ?? 0) + 1)
     }
     assert.equal(seen.size, rounds)
-    // 860,000 characters: 13,871 of each are expected, with a standard deviation of 117. A deviation of six times that
-    // occurs once in 500 million.
+    // 860,000 characters: 13,871 of each are expected, with a standard deviation of 117. A difference of six
+    // standard deviations occurs once in 500 million cases.
     const expected = (rounds * 43) / 62
     for (const digit of digits) {
       const off = Math.abs((counts.get(digit) ?? 0) - expected)

@@ -2,14 +2,14 @@
  * The secret of an API key: `pk_live_` or `pk_test_`, 43 random characters, a checksum of 6 characters.
  *
  * The prefix lets people and secret scanners recognize the secret. The checksum detects a mistyped or invented key without
- * a query. It protects nothing: anyone can compute it.
+ * a query. The checksum is not a security measure: anyone can compute it.
  */
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 export type ApiKeyMode = 'live' | 'test'
 
-// In ASCII order. 43 characters from an alphabet of 62 have 256.03 bits.
+// In ASCII order. 43 characters from an alphabet of 62 provide 256.03 bits of entropy.
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const randomLength = 43
 const checksumLength = 6

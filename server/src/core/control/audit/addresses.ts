@@ -1,7 +1,7 @@
 /**
- * Email addresses in recorded changes. Nothing can be erased from a hash chain, so the chain contains only a salted digest of
- * an address, `{"address_digest": "…"}`. The address itself is stored in control.audit_people under the path of its field
- * (`before.forward_to`, `related.0.after.address`) and can be erased there.
+ * Email addresses in recorded changes. Nothing can be erased from a hash chain, so the chain contains only a salted digest
+ * of each address, `{"address_digest": "…"}`. The address itself is stored in control.audit_people under the path of its
+ * field (`before.forward_to`, `related.0.after.address`) and can be erased there.
  */
 const addressFields: ReadonlySet<string> = new Set(['address', 'email', 'forward_to'])
 

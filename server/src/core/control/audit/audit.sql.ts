@@ -17,7 +17,10 @@ export type AuditRow = Omit<Row, 'actor_digest' | 'subject_digest' | 'xid'> & {
 
 const maxNumber = Number.MAX_SAFE_INTEGER
 
-/** A forged number can exceed JavaScript's range. The query then returns the largest safe integer; verification reports the row. */
+/**
+ * A forged number can exceed JavaScript's range. In that case, the query returns the largest safe integer, and verification
+ * reports the row.
+ */
 const number = <Column extends 'chain' | 'seq' | 'id' | 'actor_id' | 'project_id'>(column: Column) =>
   sql<
     Row[Column]

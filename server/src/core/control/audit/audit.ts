@@ -140,14 +140,14 @@ export const auditView = (row: AuditRow): View => ({
   hash: row.hash.toString('hex'),
 })
 
-// The maximum number of rows scanned in an index, and the lower maximum for the table, where the rows of one resource are
-// scattered. Each scan takes about 5 ms on two shared cores if the pages are cached.
+// The maximum number of rows scanned in an index, and the lower maximum for scans of the table, where one resource's rows
+// are scattered. Each scan takes about 5 ms on two shared cores if the pages are cached.
 export const auditBounds = { inIndex: 10_000, inTable: 1_000, scanMs }
 
 /**
  * Returns the newest rows first. A search for one resource scans and filters the rows of that resource. Any other search
- * reads the newest rows of each kind from an index (over all rows, a project's rows or an actor's rows) and merges them. It
- * filters row by row only for an actor within a project and for a time range.
+ * reads the newest rows of each kind from an index (over all rows, a project's rows or an actor's rows) and merges them.
+ * Rows are filtered one by one only in a search for an actor within a project or for a time range.
  */
 export async function searchAudit(
   tx: ReadTx,

@@ -12,13 +12,13 @@ import { readTail } from './text-file.ts'
 export interface CaughtUp {
   /** The number of lines appended. */
   appended: number
-  /** The first checkpoint of a new file without earlier checkpoints, otherwise null. */
+  /** The first checkpoint in the file if the file is new and lacks earlier checkpoints, otherwise null. */
   beganLateWith: number | null
 }
 
 /**
- * Appends missing checkpoints. The transaction serves only to hold the lock, which is needed because two processes can share
- * the file. Throws if the file is ahead of the database or differs from it.
+ * Appends missing checkpoints. The transaction serves only to hold the lock. The lock is needed because two processes can
+ * share the file. Throws if the file is ahead of the database or differs from it.
  *
  * A new file starts with the newest checkpoint. Older checkpoints are not copied, because a deleted file must not be silently
  * recreated from the current database.
@@ -47,7 +47,10 @@ export function catchUpFile(db: Db, path: string): Promise<CaughtUp> {
   })
 }
 
-/** The first checkpoint of a file without a complete line: the one in the partial line, otherwise the newest. */
+/**
+ * The first checkpoint of a file without a complete line: the checkpoint in the partial line, otherwise the newest
+ * checkpoint.
+ */
 const firstOf = (torn: string, newest: string): number =>
   Number(/^\{"type":"checkpoint","id":(\d+),/.exec(torn)?.[1] ?? newest)
 

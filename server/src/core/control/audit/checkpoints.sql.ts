@@ -3,7 +3,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { CheckpointContent, Head } from './chain.ts'
 import { checkpointLine, instant } from './json-lines.sql.ts'
 
-/** Held while a checkpoint is made or the file is written, so two processes never use the same number. */
+/** This lock is held while a checkpoint is made or the file is written, so two processes never use the same number. */
 export async function lockCheckpoints(tx: ReadTx): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.audit_checkpoints', 0))`.execute(tx)
 }

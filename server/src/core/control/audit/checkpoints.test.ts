@@ -216,7 +216,7 @@ describe('the checkpoint file', () => {
     const pipe = path.join(folder, 'pipe')
     await promisify(execFile)('mkfifo', [pipe])
     const verification = verifyAudit(db, { keys, checkpointFile: pipe })
-    // Opening the pipe waits until verification opens it, which happens after the checkpoints in the database are read.
+    // Opening the pipe blocks until verification opens it. By then, the checkpoints in the database have been read.
     const writer = await open(pipe, 'w')
     await rowOn(4)
     await run()

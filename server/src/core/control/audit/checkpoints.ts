@@ -29,7 +29,7 @@ export async function makeCheckpoint(tx: Tx, key: SigningKey): Promise<Checkpoin
   return content
 }
 
-/** Makes checkpoints until every chain that has grown is covered. Returns the number of checkpoints. */
+/** Creates checkpoints until every chain that has grown is covered. Returns the number of checkpoints. */
 export async function makeCheckpoints(db: Db, [first]: MasterKeys): Promise<number> {
   const key = signingKeyOf(first)
   for (let made = 0; ; made++) {
@@ -83,7 +83,7 @@ async function signedBy({ socket, keys }: SignerConnection, proposal: Proposal):
   return response.checkpoint
 }
 
-/** Returns false if another process has already recorded it. */
+/** Returns false if another process has already recorded the checkpoint. */
 async function recordCheckpoint(
   tx: Tx,
   { prev_hash, hash, signature, ...content }: SignedCheckpoint,

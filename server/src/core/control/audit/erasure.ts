@@ -10,8 +10,8 @@ const operation = 'audit.erase' satisfies ShellOperation
 
 /**
  * Erases the personal data stored for an address, both as actor and as subject. Audit rows keep the user's id and the
- * digests, which reveal nothing without their salt. Returns the number of erased entries. Records the erasure if there were
- * any.
+ * digests. Without their salts, the digests reveal nothing. Returns the number of erased entries. Records the erasure if
+ * there were any.
  */
 export async function erasePerson(
   tx: Tx,

@@ -7,7 +7,7 @@ export interface Line {
   value: unknown
   /**
    * Whether the text represents exactly `value`. JSON can express more than JavaScript: numbers with more digits, 1.0 as
-   * well as 1, duplicate names. Postern does not write such text, and a hash of `value` would not detect it.
+   * well as 1, duplicate names. Postern does not write such text, and the hash of `value` would not reveal the difference.
    */
   isExact: boolean
 }
@@ -25,8 +25,8 @@ export function lineOfFile(text: string): Line | undefined {
 }
 
 /**
- * Converts PostgreSQL's JSON, which differs in whitespace and in the order of names and has no exponents. Inexact text is
- * exported unchanged and remains visible in the export.
+ * Converts PostgreSQL's JSON: its whitespace and order of names differ, and its numbers have no exponents. Inexact text is
+ * exported unchanged, so it remains visible in the export.
  */
 export function lineOfDatabase(raw: string): Line {
   // json_agg puts line breaks between elements. Within strings, line breaks are always escaped.

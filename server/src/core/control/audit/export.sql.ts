@@ -17,7 +17,7 @@ export async function readSnapshot(tx: ReadTx): Promise<Snapshot> {
   return rows[0]
 }
 
-/** Whether a snapshot is ahead of this database's transactions, which means that the snapshot is from another cluster. */
+/** Whether a snapshot is ahead of this database's transactions. If so, it was taken in another cluster. */
 export async function isAhead(tx: ReadTx, snapshot: string): Promise<boolean> {
   const { rows } = await sql<{ isAhead: boolean }>`
     select pg_snapshot_xmax(${snapshot}::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) as "isAhead"`.execute(
@@ -94,7 +94,7 @@ const wasCommittedBetween = (after: string, snapshot: string): RawBuilder<boolea
 
 /**
  * The ranges of rows committed between two snapshots. A chain has one range unless rows were removed or inserted. Ranges are
- * built so that a forged number cannot create a range of a billion rows.
+ * built from existing rows, so a forged number cannot create a range of a billion rows.
  */
 export async function findRanges(
   tx: ReadTx,

@@ -1,7 +1,7 @@
 /**
  * Exports the audit log as newline-delimited JSON: the rows in the order of (chain, seq) with their personal data, then, in
- * a full export, the checkpoints. The last line contains the number of rows and the number of checkpoints, which makes a
- * truncated file detectable.
+ * a full export, the checkpoints. The last line contains the number of rows and the number of checkpoints, so that a
+ * truncated file can be detected.
  *
  * An export contains the rows that were committed when it started, although each page is read in its own transaction. The
  * transaction id of a row shows whether the row is visible in the snapshot taken at the start. The last line contains that

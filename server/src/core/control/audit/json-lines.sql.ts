@@ -8,7 +8,7 @@ import { type RawBuilder, sql } from 'kysely'
 export const instant = (at: RawBuilder<unknown>): RawBuilder<string> =>
   sql<string>`(to_json(${at} at time zone 'UTC') #>> '{}') || 'Z'`
 
-/** Turns JSON null into a string. Postern writes neither of the two here, and verification rejects the string. */
+/** Turns JSON null into a string. Postern never writes either of them here, and verification rejects the string. */
 const json = (column: string): RawBuilder<unknown> => {
   const value = sql.ref(column)
   return sql`case jsonb_typeof(${value}) when 'null' then to_jsonb('null'::text) else ${value} end`

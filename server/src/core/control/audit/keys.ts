@@ -1,6 +1,6 @@
 /**
  * The Ed25519 keys that sign checkpoints. `postern signer` has its own key. Without a signer, a key is derived from each
- * master key, which avoids another stored secret. The public keys verify checkpoints on any machine.
+ * master key, so no additional secret has to be stored. The public keys verify checkpoints on any machine.
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto'
 import { UsageError } from '../../../platform/errors.ts'

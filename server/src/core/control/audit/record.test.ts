@@ -53,9 +53,11 @@ describe('recordAudit', () => {
 
   test('records the kind of actor and the bulk action', async () => {
     const bulkId = randomUUIDv7()
+    // The database returns UUIDs in lower case, and the hash must match.
+    const written = bulkId.toUpperCase()
     const entries = actorKinds.map((kind, index) => {
       const id = kind === 'shell' || kind === 'system' ? 0 : index + 1
-      return auditEntry({ projectId: 96, actor: { ...shell('test'), kind, id }, bulkId })
+      return auditEntry({ projectId: 96, actor: { ...shell('test'), kind, id }, bulkId: written })
     })
     await recordEach(db, entries)
     const rows = await database.query(

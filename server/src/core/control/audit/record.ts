@@ -45,7 +45,7 @@ export interface AuditEntry {
   reason: string | null
   /** The customer limit that an administrator exceeded. */
   limitException: { limit: string; value: number; count: number } | null
-  /** The user or member that the operation changes. Personal data is not stored in `before` and `after`. */
+  /** The user or member that the operation changes. Their personal data is stored here and not in `before` and `after`. */
   subject: { email: string; name: string | null } | null
   /** The bulk action that the entry is part of. */
   bulkId?: string | undefined
@@ -95,7 +95,8 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
     after: setAside(after, 'after'),
     related: entry.related.length > 0 ? setAside(entry.related, 'related') : null,
     limit_exception: entry.limitException,
-    bulk_id: entry.bulkId ?? null,
+    // As PostgreSQL returns it, so that the row verifies.
+    bulk_id: entry.bulkId?.toLowerCase() ?? null,
     xid: head.xid,
   }
   const hash = rowHash(head.hash, content)

@@ -53,8 +53,8 @@ export interface IdRange {
 
 /**
  * Ids increase with time except in overlapping transactions. A time range therefore maps to an id range that is one hour
- * wider at each end, a thousand times the duration of a transaction. If the clock was set back by more than that, a search
- * by time can miss a row.
+ * wider at each end. An hour is a thousand times the duration of a transaction. If the clock was set back by more than that,
+ * a search by time can miss a row.
  */
 export async function findIds(tx: ReadTx, { from, to }: AuditSearch): Promise<IdRange> {
   const { rows } = await sql<IdRange>`

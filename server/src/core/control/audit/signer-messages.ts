@@ -46,8 +46,8 @@ const lineBytes = 2 ** 20
 /** The signer's limits for a request. */
 export const requestLimits = { lineBytes, timeoutMs: 10_000 }
 
-// The signer reads the new rows before it responds. If that exceeds the timeout, the signer continues, and the next proposal
-// gets the result.
+// The signer reads the new rows before it responds. If that takes longer than the timeout, the signer continues, and the
+// next proposal gets the result.
 const responseLimits = { lineBytes, timeoutMs: 30_000 }
 
 /** Undefined if the line is not a valid request. */

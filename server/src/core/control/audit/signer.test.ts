@@ -244,7 +244,7 @@ describe('the checkpoint signer', () => {
         [id, at, JSON.stringify(heads), name, prev_hash, hash, signHash(asMasterKey, hash)],
       )
       assert.match((await verified()).first_bad?.problem ?? '', problem)
-      // The signer does not continue from it either.
+      // The signer does not continue from this checkpoint either.
       await assert.rejects(makeCheckpointsBy(connection, db), /does not follow checkpoint/)
       await database.query('alter table control.audit_checkpoints disable trigger append_only')
       await database.query('delete from control.audit_checkpoints where id = $1', [id])

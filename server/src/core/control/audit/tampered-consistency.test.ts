@@ -12,7 +12,7 @@ import { signingKeyOf } from './keys.ts'
 import { recordAudit } from './record.ts'
 import { verifyAudit, verifyFiles } from './verify.ts'
 
-/** Problems behind correct hashes: missing personal data, wrong times and unreadable values. */
+/** Problems that correct hashes do not reveal: missing personal data, wrong times and unreadable values. */
 const { db, keys, query, verify, verifyAfter } = await intrudedAudit()
 
 const inPast = (offset: string) =>

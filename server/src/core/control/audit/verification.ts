@@ -41,7 +41,7 @@ export interface Source {
   onlyChain: number | undefined
   checkpoints: AsyncIterable<Read>
   rows: AsyncIterable<Read>
-  /** Whether a checkpoint that is not in `checkpoints` has been added since `checkpoints` was read. */
+  /** Whether a checkpoint that is missing from `checkpoints` was added after `checkpoints` was read. */
   containsNow: (checkpoint: CheckedCheckpoint) => Promise<boolean>
   /** Whether the checkpoint is newer than the source. */
   isLater: (checkpoint: CheckedCheckpoint) => boolean

@@ -274,7 +274,7 @@ export class ChainVerifier {
 
 function checkForm(content: RowContent, isExact: boolean): FirstBad | null {
   const { chain, seq, before, after, related, limit_exception } = content
-  // Distinguishes SQL null from JSON null, which an export writes as a string.
+  // Distinguishes SQL null from JSON null. An export writes JSON null as a string.
   const isShaped = [before, after, related, limit_exception].every((part) => typeof part === 'object')
   if (isExact && isShaped) return null
   return badRow(chain, seq, 'was altered: it contains JSON that Postern does not write.')

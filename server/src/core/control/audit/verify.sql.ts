@@ -25,7 +25,7 @@ export async function readHeads(tx: ReadTx, after: string, chain: number | undef
   return rows
 }
 
-/** The first of these chains without a head. */
+/** The first of these chains that has no head. */
 export async function findHeadless(tx: ReadTx, chains: number[]): Promise<number | undefined> {
   const { rows } = await sql<{ chain: number }>`
     select given.chain from unnest(${chains}::bigint[]) as given (chain)

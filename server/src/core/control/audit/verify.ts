@@ -46,7 +46,7 @@ export async function verifyAudit(
       finish: async (chains) => (await checkHeads(db, chains, projectId)) ?? (await findStray(db, projectId)),
       async checkErased({ erased }) {
         const erasedAfter = await db.read(countRecordedErasures)
-        // A person can have been erased after the first rows were read.
+        // A person's data may have been erased after the first rows were read.
         if (erasedBefore <= erased && erased <= erasedAfter) return {}
         return { bad: badErasures(erased, erasedAfter) }
       },
@@ -78,8 +78,8 @@ export async function verifyExport(paths: string[], options: VerifyOptions): Pro
 }
 
 /**
- * A checkpoint that was started this long before an export was either committed before the export or not at all, because its
- * statements have a shorter timeout.
+ * A checkpoint transaction that began at least this long before an export has either committed by then or will never commit,
+ * because its statements have a shorter timeout.
  */
 const marginMs = 60_000
 
@@ -107,7 +107,7 @@ export function verifyFiles(files: ExportFile[], options: VerifyOptions): Promis
 
 function erasedInFiles({ erased, erasedByRecord }: ChainVerifier, files: number) {
   if (erased === erasedByRecord) return {}
-  // The older files still contain people who were erased later.
+  // The older files still contain personal data that was erased later.
   if (erased < erasedByRecord && files > 1) {
     return { note: 'The older exports contain personal data that was erased later. Delete them.' }
   }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 
-/** A project's rows in control, by the name of their limit. */
+/** The rows of a project that count against each limit, by limit name. */
 const countedRows = {
   max_domains: (project: RawBuilder<unknown>) => sql`control.domains where project_id = ${project}`,
   max_users: (project: RawBuilder<unknown>) => sql`control.members where project_id = ${project}`,
@@ -31,7 +31,7 @@ export async function countAll(tx: ReadTx, projectId: number): Promise<Record<Co
   return row
 }
 
-/** Locks the owner until the transaction ends, which serializes concurrent counts. */
+/** Locks the owner until the transaction ends, so concurrent counts are serialized. */
 export async function countProjectsOf(tx: Tx, userId: number): Promise<number> {
   await sql`select from control.users where id = ${userId} for no key update`.execute(tx)
   const { rows } = await sql<{ count: number }>`

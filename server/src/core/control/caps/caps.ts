@@ -73,15 +73,17 @@ export type ProjectCapName = Extract<CapName, CountedLimit>
 export type Caps = Readonly<Record<CapName, number>> & DailyLimits
 
 /**
- * Bytes stored per UTC day per project. A request that would exceed this cap is rejected with `quota_exceeded`, as for the
- * message quota, even if it has a reason.
+ * Bytes stored per UTC day per project. A request that would exceed this cap is rejected with `quota_exceeded`, like one
+ * that would exceed the message quota, even if a reason is specified.
  */
 export interface ByteLimits {
   readonly max_bytes_per_day: number
   readonly max_inbound_bytes_per_day: number
 }
 
-/** Also limits forwarded messages per UTC day per project, which count against the plan's messages as well. */
+/**
+ * Also limits forwarded messages per UTC day per project. Forwarded messages count against the plan's message quota as well.
+ */
 export interface DailyLimits extends ByteLimits {
   readonly max_forwards_per_day: number
 }

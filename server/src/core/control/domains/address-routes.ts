@@ -4,8 +4,8 @@ import { PosternError } from '../../../platform/errors.ts'
 import { type AddressRoute, listForwardingTo, lockAddressRoutes, readdress } from './address-routes.sql.ts'
 
 /**
- * Handling of a domain's address routes when its name changes. The caller must decide for every address route. Catch-all
- * routes follow the domain automatically.
+ * Handling of a domain's address routes when its name changes. The caller must specify what happens to every address
+ * route. Catch-all routes follow the domain automatically.
  */
 export interface RouteChoice {
   preserve_local_parts?: boolean

@@ -9,7 +9,7 @@
  *   failed   → verified   as from pending. Checked daily for 30 days, then only on request
  *   any      → pending    a domain edit
  *
- * Apart from that, failed lookups change nothing, and an unreachable provider never changes the state.
+ * Apart from that, failed lookups do not change the state, and neither does an unreachable provider.
  */
 
 import type { Result } from './evaluate-records.ts'
@@ -41,7 +41,10 @@ const pendingDays = 14
 const graceDays = 3
 const watchedDays = 30
 const unansweredDays = 14
-/** Days of failed lookups after which a warning is sent. At the last value, the domain is no longer verified. */
+/**
+ * The numbers of days of failed lookups after which a warning is sent. At the last value, the domain loses its
+ * verification.
+ */
 const warnings = [3, 10, unansweredDays] as const
 export type WarningDays = (typeof warnings)[number]
 /** Jitter, so that domains added together are not always checked in the same minute. */

@@ -19,7 +19,7 @@ export interface CheckedDomain {
   unanswered_warned_days: number
   /** Incremented by every edit and every rotation. */
   version: number
-  /** With microsecond precision. A claim sets it to the end of the claim's lease. */
+  /** With microsecond precision. Claiming the domain sets this time to the end of the lease. */
   due_at: string
   identity_id: number
   identity_state: string

@@ -140,7 +140,8 @@ async function writeResult(
   report: ProviderReport,
 ): Promise<WarningDays | undefined> {
   const domain = await lockCheckedDomain(tx, claimed.project_id, claimed.id)
-  // Edited, rotated or deleted in the meantime: the lookups were for records that no longer apply.
+  // The domain was edited or deleted, or its key was rotated, in the meantime: the lookups were for records that no
+  // longer apply.
   if (domain?.version !== claimed.version) return undefined
   const { project_id, name, identity_id } = domain
   const statuses = lookups.map((lookup) => ({

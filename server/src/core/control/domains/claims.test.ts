@@ -175,7 +175,7 @@ describe("a name below another project's name", () => {
       [unowned.status, unowned.last_check_error],
       ['pending', 'The TXT record _postern.child.parent.example.com was not found.'],
     )
-    // Neither the parent's record nor the child's record under the parent's name verifies the child.
+    // The child is not verified by the parent's record or by the child's record under the parent's name.
     await publish({ ...recordOf(child, 'ownership'), name: '_postern.parent.example.com' })
     assert.equal((await check(child)).status, 'pending')
     await publish(recordOf(child, 'ownership'))

@@ -75,7 +75,7 @@ describe('key pair generation', () => {
     const pairs = start()
     // The test setup prepares forty pairs (scripts/prepared-keys.ts). The pairs below must be generated.
     for (let no = 0; no < 40; no++) await generate('rsa', preparedKind)
-    // Starts the thread.
+    // Starts the worker thread.
     await pairs.offer(wanted, use)
     const fifo = path.join(tmpdir(), `postern-dkim-${process.pid}`)
     execFileSync('mkfifo', [fifo])

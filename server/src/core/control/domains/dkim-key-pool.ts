@@ -6,8 +6,9 @@ import { PosternError } from '../../../platform/errors.ts'
  * Generates DKIM key pairs before any lock is acquired. Generating a pair takes 100 ms of CPU time, or seconds on a busy
  * machine. If a pair were generated while the project's lock is held, every other change to the project would be blocked.
  *
- * A dedicated thread generates one pair at a time. crypto.generateKeyPair would occupy libuv's threads, which the rest of
- * the process needs for password hashing, files and DNS. Projects are served round-robin, each with a bounded queue.
+ * A dedicated worker thread generates one pair at a time. crypto.generateKeyPair would occupy libuv's threads, which the
+ * rest of the process needs for password hashing, files and DNS. Projects are served round-robin, each with a bounded
+ * queue.
  */
 export interface DkimKeyPair {
   /** DER in base64, as published in DNS. */
@@ -20,12 +21,12 @@ export interface DkimKeyPair {
 // receivers do not support Ed25519 (RFC 8463) yet.
 const modulusLength = 2048
 /**
- * The maximum number of unused pairs kept for later requests. Equal to the maximum number of requests that can wait for a
- * project's transactions.
+ * The maximum number of unused pairs kept for later requests. Equal to the maximum number of requests that can wait for
+ * one project's transactions.
  */
 const keptAtMost = 100
 
-/** A key pair for one request, which may not need it. */
+/** A key pair for one request. The request may turn out not to need it. */
 export class OfferedKeyPair {
   readonly #pair: DkimKeyPair | undefined
   readonly #refusal: Error
@@ -39,7 +40,7 @@ export class OfferedKeyPair {
     this.#refusal = refusal
   }
 
-  /** Can be called again when the transaction is retried, because the earlier run was rolled back. */
+  /** Can be called again when the transaction is retried, because the earlier attempt was rolled back. */
   use(): DkimKeyPair {
     if (!this.#pair) throw this.#refusal
     this.isUsed = true
@@ -61,9 +62,9 @@ export interface DkimKeyPoolOptions {
   waitingAtMost?: number
   /** The maximum total queue length. Further requests are rejected with `unavailable`. */
   allWaitingAtMost?: number
-  /** Timeout per pair. A pair usually takes 0.1 s, and some seconds on a busy machine. */
+  /** Timeout per pair. A pair usually takes 0.1 s, or several seconds on a busy machine. */
   withinMs?: number
-  /** The thread's entry module. Tests replace it. */
+  /** The worker thread's entry module. Tests replace it. */
   module?: URL
 }
 
@@ -94,7 +95,7 @@ export class DkimKeyPool {
     this.#options = { waitingAtMost, allWaitingAtMost, withinMs, module }
   }
 
-  /** Pairs that were not used, or whose transaction a limit rolled back, are offered to later requests. */
+  /** Pairs that were not used, or whose transaction was rolled back because of a limit, are offered to later requests. */
   async offer<T>(wanted: WantedKeyPair, work: (offered: OfferedKeyPair) => Promise<T>): Promise<T> {
     if (!wanted) return work(new OfferedKeyPair())
     const { projectId, refusal } = wanted
@@ -152,7 +153,7 @@ export class DkimKeyPool {
       this.#worker.ref()
       this.#worker.postMessage('make')
     } catch (error) {
-      // The system could not create a thread. The next request tries again.
+      // The worker thread could not be created. The next request tries again.
       this.#fail(String(error))
     }
   }

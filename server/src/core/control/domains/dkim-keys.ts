@@ -5,8 +5,9 @@ import type { DkimKeyPair } from './dkim-key-pool.ts'
 import { countKey, dropPending, findKeyCount, insertKey, takeId } from './dkim-keys.sql.ts'
 
 /**
- * DKIM keys for mail that Postern signs itself. A key is `pending` until its public key is found in DNS, then `active`. The
- * previous key is then `retired` and its private key deleted. An identity has at most one pending and one active key.
+ * DKIM keys for mail that Postern signs itself. A key is `pending` until its public key is found in DNS. It then becomes
+ * `active`, the previous key becomes `retired`, and the previous private key is deleted. An identity has at most one
+ * pending and one active key.
  */
 export interface NewKey {
   id: number

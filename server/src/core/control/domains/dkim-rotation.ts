@@ -1,7 +1,7 @@
 /**
- * DKIM key rotation. `rotateDomainKey` stores a second key and adds its DNS record to the required ones. The domain check
- * calls `cutOverKey`: when DNS has the record of the pending key, that key becomes active, and the record of the previous
- * key is no longer required. The states of a key are in dkim-keys.ts.
+ * DKIM key rotation. `rotateDomainKey` stores a second key and adds its DNS record to the list of records to publish. The
+ * domain check calls `cutOverKey`: when DNS has the record of the pending key, that key becomes active, and the record of
+ * the previous key is no longer required. The states of a key are in dkim-keys.ts.
  */
 
 import type { Tx } from '../../../platform/db/db.ts'

@@ -10,7 +10,10 @@ export interface DkimSigner {
   dkim: { selector: string; privateKey: string } | null
 }
 
-/** Undefined if the identity is deleted, or lacks a key that Postern needs for signing. Its mail cannot be sent. */
+/**
+ * Undefined if the identity is deleted, or lacks a key that Postern needs for signing. In both cases, its mail
+ * cannot be sent.
+ */
 export async function findSigner(
   tx: ReadTx,
   vault: Vault,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recordOf, startStage, startWorld } from '../../../testing/harness/verification-harness.ts'
 
-/** A domain's events, as published to the mail side. */
+/** A domain's events, as published to the mail database. */
 const world = await startWorld()
 const { publish, withdraw } = world
 const stage = await startStage(world)

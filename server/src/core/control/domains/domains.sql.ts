@@ -209,7 +209,7 @@ export async function replaceAliases(
   await insertRecords(tx, projectId, domainId, aliases)
 }
 
-/** Only for administrators: a customer must not learn which other project has the name. */
+/** Only for administrators: a customer must not learn which other project uses the name. */
 export async function verifiedHolder(
   tx: ReadTx,
   name: string,
@@ -255,7 +255,7 @@ export async function liveIdentities(tx: ReadTx, projectId: number, domainId: nu
   return rows.map(({ id }) => id)
 }
 
-/** Runs on the mail side. Counts at most `limit` rows. */
+/** Runs in the mail database. Counts at most `limit` rows. */
 export async function countQueued(
   tx: ReadTx,
   projectId: number,

@@ -90,7 +90,7 @@ export const domainRecord = ({ name, mta_provider, status, identity }: DomainRow
   selector: identity.selector,
 })
 
-/** `boundTo`: the only one of the project's domains that the caller can access, or null for all domains. */
+/** `boundTo`: the only domain in the project that the caller can access, or null for all domains. */
 export async function findDomain(
   tx: ReadTx,
   projectId: number,
@@ -198,7 +198,8 @@ export const otherHolder = verifiedHolder
 export const domainUsers = users
 
 /**
- * Runs on the mail side. Returns, as text, the number of queued messages that were accepted for the domain's live identity.
+ * Runs in the mail database. Returns, as text, the number of queued messages that were accepted for the domain's live
+ * identity.
  */
 export async function queuedUnder(mail: ReadTx, projectId: number, domainId: number): Promise<string> {
   const identities = await liveIdentities(mail, projectId, domainId)

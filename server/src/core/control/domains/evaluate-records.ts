@@ -1,7 +1,7 @@
 /**
  * Evaluates DNS lookups against the records that a domain needs. Pure: nothing here does I/O.
  *
- * "Absent" and "unknown" differ: an absent record makes a domain fail after days; failed lookups do so only after weeks
+ * "Absent" and "unknown" differ: a domain fails after days if a record is absent, but only after weeks if lookups fail
  * (check-schedule.ts). A name server that is down for a day does not affect verification.
  */
 
@@ -47,7 +47,9 @@ function publicKeyIn(text: string): string | undefined {
   return tags.get('p')
 }
 
-/** A record that was found before and is now absent has failed. A record that was never found stays pending. */
+/**
+ * A record that was found before and is now absent has the status failed. A record that was never found stays pending.
+ */
 export function statusAfter(finding: Finding, before: DnsRecordView['status']): DnsRecordView['status'] {
   switch (finding) {
     case 'unknown':

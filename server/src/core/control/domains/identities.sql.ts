@@ -69,7 +69,7 @@ export const listRetiring = (
     .orderBy('id')
     .execute()
 
-/** As seen by the mail side. An identity that is missing there has not been replicated yet. */
+/** As replicated to the mail database. An identity that is missing there has not been replicated yet. */
 export async function isRetiring(mail: ReadTx, projectId: number, id: number): Promise<boolean> {
   const row = await mail
     .selectFrom('control.identities')
@@ -130,16 +130,16 @@ export async function lease(tx: Tx, ids: readonly number[], seconds: number): Pr
 }
 
 /**
- * Whether the lease with this number is the latest on these identities. Identities that an edit has since added have no
- * number and count as covered by this lease. If no identity has the number, another worker has finished and all leased
- * identities are retired.
+ * Whether the lease with this number is the latest lease on these identities. Identities that an edit has added since then
+ * have no number and count as covered by this lease. If no identity has the number, another worker has finished and all
+ * leased identities are retired.
  */
 export const holdsLease = (all: readonly LockedIdentity[], no: number): boolean =>
   all.some(({ lease_no }) => lease_no === no) && all.every(({ lease_no }) => lease_no <= no)
 
 // Each of these statements also releases the lease with the specified number, and writes nothing if a later lease exists.
-// Writing a row twice in a transaction would check its foreign keys again, which locks the domain after the identity and
-// could deadlock with an edit that waits for the identity.
+// Writing a row twice in a transaction would check its foreign keys again. That check locks the domain after the identity,
+// so it could deadlock with an edit that waits for the identity.
 
 export const release = (tx: Tx, ids: readonly number[], leaseNo: number): Promise<number> =>
   update(tx, ids, sql`leased_until = null`, leaseNo)
@@ -176,7 +176,10 @@ export const markFailed = (
     leaseNo,
   )
 
-/** Postpones identities that have or may have queued mail. A worker that holds no lease on them passes no number. */
+/**
+ * Postpones the retirement of identities that have or may have queued mail. A worker that does not hold a lease on them
+ * passes no number.
+ */
 export const postpone = (
   tx: Tx,
   ids: readonly number[],
@@ -194,7 +197,7 @@ export const postpone = (
 export const markLost = (tx: Tx, ids: readonly number[]): Promise<number> =>
   update(tx, ids, sql`state = 'registering', reconcile_at = postern.now(), attempts = 0`)
 
-/** Invalidates every lease on these identities, because its worker's results are obsolete. */
+/** Invalidates every lease on these identities, because the results of the workers that hold them are obsolete. */
 export const startAgain = (tx: Tx, ids: readonly number[]): Promise<number> =>
   update(
     tx,
@@ -219,8 +222,8 @@ async function update(
 }
 
 /**
- * On the mail side. An acceptance holds this lock in shared mode from before its checks until its commit. Once the exclusive
- * lock is acquired, all acceptances for an identity that was already retiring are visible.
+ * Runs in the mail database. A transaction that accepts mail holds this lock in shared mode from before its checks until its
+ * commit. Once the exclusive lock is acquired, all acceptances for an identity that was already retiring are visible.
  */
 export async function awaitAcceptance(mail: ReadTx, projectId: number, name: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(postern.acceptance_lock(${projectId}, ${name}))`.execute(mail)

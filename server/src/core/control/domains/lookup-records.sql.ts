@@ -8,7 +8,7 @@ export interface SendingDomainRow {
   name: string
 }
 
-/** In an order that changes daily. */
+/** In an order that changes every day. */
 export async function findSendingDomains(tx: ReadTx, limit: number): Promise<SendingDomainRow[]> {
   const { rows } = await sql<SendingDomainRow>`
     select domains.id, domains.project_id, projects.name as project_name, domains.name

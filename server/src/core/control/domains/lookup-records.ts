@@ -36,7 +36,7 @@ export async function sampleSending(tx: ReadTx, atMost: number): Promise<Sending
   return domains
 }
 
-/** What the domain still needs before it can send, or null if it needs nothing. A pending DKIM key is not required. */
+/** What the domain still needs before it can send, or null if nothing is missing. A pending DKIM key is not required. */
 export async function complaintAbout(dns: Resolver, { records }: SendingDomain): Promise<string | null> {
   const shown = records.filter(({ purpose, status }) => purpose !== 'dkim' || status !== 'pending')
   return evaluateRecords(await lookupRecords(dns, shown), undefined, { result: 'complete', complaint: null })

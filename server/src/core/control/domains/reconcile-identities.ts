@@ -11,8 +11,8 @@
  * call.
  *
  * Each lease has a higher number than all earlier ones (a fencing token). A worker whose lease expired and was reassigned
- * writes nothing, because the new worker has since made its own decision. The one exception is a late deregistration: it
- * removed the new worker's registration, so the name must be registered again.
+ * writes nothing, because the new worker has since made its own decision. The only exception is a late deregistration: it
+ * has removed the new worker's registration, so the name must be registered again.
  */
 
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
@@ -64,7 +64,7 @@ const retryWhileMailWaitsSeconds = 300
 const retryWhileUnknownSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 3600
-/** After this many edits between two calls, the next attempt is made a minute later. */
+/** If the decision becomes obsolete this many times in a row because of edits, the next attempt is made a minute later. */
 const maxPasses = 10
 
 export async function reconcileIdentity(deps: ReconcileDeps, identityId: number): Promise<void> {
@@ -80,10 +80,10 @@ export async function reconcileIdentity(deps: ReconcileDeps, identityId: number)
   }
 }
 
-/** SES throttles more concurrent calls. */
+/** With more concurrent calls, SES throttles requests. */
 const atOnce = 4
 
-/** Reconciles due identities until the signal aborts: lost jobs, and calls that failed. */
+/** Reconciles due identities, whose job was lost or whose call failed, until the signal aborts. */
 export async function reconcileDue(deps: ReconcileDeps, limit: number, signal?: AbortSignal): Promise<void> {
   const due = (await deps.db.read((tx) => listDue(tx, limit))).values()
   const reconcileNext = async () => {
@@ -139,7 +139,8 @@ async function reconcileOnce(
   const { call } = claim
   try {
     const provider = providers[key.provider]
-    // The same name in another account or region is another identity. It can stay there while it is removed here.
+    // The same name in another account or region is a different identity. It can stay registered there while it is removed
+    // here.
     if (!provider || !isSameAccount(provider.location, key))
       throw new ProviderFailure(notSetUp, { isPermanent: true })
     if (!mayCall()) return false
@@ -194,7 +195,8 @@ async function writeResult(
   if (all.some((one) => isLive(one) && !domains.includes(one.domain_id ?? 0))) return undefined
   const [registered, others] = partition(all, ({ state }) => state === 'registered')
   if (!holdsLease(all, leaseNo)) {
-    // Since the lease expired, another worker has registered the name or is about to, and this call has deregistered it.
+    // Since the lease expired, another worker has registered the name or is about to register it, and this call has
+    // deregistered it.
     if (made === 'deregister') await startAgain(tx, idsOf(all.filter(isLive)))
     return false
   }
@@ -246,10 +248,10 @@ const idsOf = (identities: readonly LockedIdentity[]): number[] => identities.ma
 type QueuedByIdentity = ReadonlyMap<number, 'queued' | 'none'>
 
 /**
- * Whether mail is queued for retiring identities. Once the mail side has replicated that an identity is retiring, it accepts
- * no mail for that identity, and this read waits for acceptances in progress (core/mail/messages). Therefore `none` is final
- * and can be read before the transaction that relies on it. Mail can be in another database, where the retirement arrives a
- * moment later.
+ * Whether mail is queued for retiring identities. Once the mail database has replicated that an identity is retiring, no
+ * mail is accepted for that identity, and this read waits for acceptances in progress (core/mail/messages). Therefore `none`
+ * is final and can be read before the transaction that relies on it. If mail is in a different database, the retirement
+ * arrives there a moment later.
  */
 async function queuedUnder({ db, mailOf, log }: ReconcileDeps, key: IdentityKey): Promise<QueuedByIdentity> {
   const retiring = await db.read((tx) => listRetiring(tx, key))

@@ -12,7 +12,7 @@ import { type ReconcileDeps, reconcileIdentity } from './reconcile-identities.ts
 
 /**
  * Concurrent edits and workers: at most one worker at a time calls the provider about a name, no name is deregistered while
- * a domain has it, and at the end exactly the domains' names are registered with the provider.
+ * a domain uses it, and at the end exactly the domains' names are registered with the provider.
  */
 const edits = Number(process.env['POSTERN_TEST_EDITS'] ?? 200)
 

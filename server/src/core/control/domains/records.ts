@@ -5,8 +5,8 @@ import type { DnsRecordView } from './wire.ts'
  *
  * Required: the project's own ownership record, regardless of the provider's verification (all projects share a provider's
  * identities, and with some providers a subdomain inherits its parent's verification); DKIM; and, for mail sent through the
- * operator's MTAs, the return path, which receives bounces and aligns SPF. Not required: MX, which only a receiving domain
- * needs, and DMARC.
+ * operator's MTAs, the return path, which receives bounces and aligns SPF. Not required: DMARC, and the MX record, because
+ * only a receiving domain needs one.
  */
 export type WantedRecord = Omit<DnsRecordView, 'status'>
 

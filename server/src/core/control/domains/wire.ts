@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
 /**
- * A project's mail domain, for sending and, with routes, for receiving. It has one live identity with a provider, and
- * DNS records that verify it.
+ * A project's mail domain, for sending and, with routes, for receiving. It has one live identity with a provider, and DNS
+ * records with which it is verified.
  */
 export const mtaProviders = ['service', 'ses'] as const
 

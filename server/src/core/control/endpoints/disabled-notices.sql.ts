@@ -7,7 +7,7 @@ export interface Notice {
   name: string
   url: string
   project_name: string
-  /** Null if the endpoint has since been enabled. */
+  /** Null if the endpoint has been re-enabled since then. */
   disabled_reason: string | null
   /** The owner's address. Null if the owner is disabled. */
   email: string | null

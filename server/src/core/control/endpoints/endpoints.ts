@@ -27,7 +27,7 @@ export type { EndpointRow }
 
 export interface EndpointDeps {
   vault: Vault
-  /** Decides which addresses can be called. */
+  /** Decides which addresses endpoints can use. */
   guard: Pick<NetGuard, 'refusalOf'>
 }
 

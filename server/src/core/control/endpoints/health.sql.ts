@@ -13,7 +13,7 @@ export interface EndpointHealth extends OfProject {
   read_at: string
 }
 
-/** Runs on the mail side. An endpoint without a queue has had no deliveries. */
+/** Runs in the mail database. An endpoint without a queue has had no deliveries. */
 export async function readHealth(tx: ReadTx, endpoints: readonly OfProject[]): Promise<EndpointHealth[]> {
   const { rows } = await sql<EndpointHealth>`
     select requested.endpoint_id, requested.project_id, queues.last_success_at, coalesce(queues.failures, 0) as failures,
@@ -28,8 +28,8 @@ export async function readHealth(tx: ReadTx, endpoints: readonly OfProject[]): P
 }
 
 /**
- * Returns the ids of the updated endpoints. Skips endpoints that are being edited, without waiting, and endpoints with a
- * newer state.
+ * Returns the ids of the updated endpoints. Skips, without waiting, endpoints that are being edited, and also skips
+ * endpoints with a newer state.
  */
 export async function writeHealth(tx: Tx, health: readonly EndpointHealth[]): Promise<number[]> {
   const all = <Key extends keyof EndpointHealth>(key: Key) => health.map((one) => one[key])

@@ -9,7 +9,10 @@ import { fanOutAll } from '../../../testing/harness/fan-out.ts'
 import { relayToControl } from '../../outbox/relay-to-control.ts'
 import { relayToMail } from '../../outbox/relay-to-mail.ts'
 
-/** Endpoint states relayed from the mail side. No worker delivers here; its outbox rows are written with SQL. */
+/**
+ * Endpoint states relayed from the mail database. No worker delivers events here; the outbox rows that a worker
+ * would write are inserted with SQL.
+ */
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
@@ -40,7 +43,7 @@ const write = (topic: string, payload: object) =>
     JSON.stringify(payload),
   ])
 
-/** The state that a delivery leaves. */
+/** The state after a delivery. */
 async function deliver(id: number, failures: number, lastSuccess: string | null): Promise<void> {
   await database.query(
     `insert into mail.endpoint_queues (endpoint_id, project_id, failures, last_success_at) values ($1, $2, $3, $4)

@@ -1,4 +1,6 @@
-/** Relays the delivery health of endpoints from the mail side to control, and disables endpoints automatically. */
+/**
+ * Relays endpoints' delivery health from the mail database to the control database, and disables endpoints automatically.
+ */
 
 import type { Tx } from '../../../platform/db/db.ts'
 import { idsOf, type OutboxHandler, type OutboxRow } from '../../outbox/handler.ts'
@@ -43,8 +45,8 @@ export const relayDisabledEndpoints: OutboxHandler = async (_mailTx, rows) => as
 }
 
 /**
- * `left`: the endpoint has since been edited or disabled and is not changed. `busy`: another transaction holds its lock, and
- * the row is retried later.
+ * `left`: the endpoint was edited or disabled in the meantime and is not changed. `busy`: another transaction holds its
+ * lock, and the row is retried later.
  */
 async function disable(tx: Tx, row: OutboxRow): Promise<'disabled' | 'left' | 'busy'> {
   const { project_id, created_at: since } = row

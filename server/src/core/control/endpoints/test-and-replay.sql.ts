@@ -15,7 +15,7 @@ export async function hasEvent(tx: ReadTx, projectId: number, eventId: string): 
   return rows.length > 0
 }
 
-/** Runs on the mail side. Whether a replay of a time range is in progress. */
+/** Whether a replay of a time range is in progress. Runs in the mail database. */
 export async function isReplaying(mail: ReadTx, projectId: number, endpointId: number): Promise<boolean> {
   const { rows } = await sql`
     select from mail.replays

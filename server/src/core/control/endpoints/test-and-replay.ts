@@ -8,8 +8,8 @@ import { databaseTime, hasEvent, isReplayAsked, isReplaying } from './test-and-r
 import type { EndpointReplay, EndpointTest } from './wire.ts'
 
 /**
- * Commands to an endpoint's queue: a test event, or a replay. They are published through the outbox, and the mail side
- * executes them asynchronously. The caller must hold the endpoint's lock.
+ * Commands to an endpoint's queue: a test event, or a replay. They are published through the outbox and executed
+ * asynchronously by the worker. The caller must hold the endpoint's lock.
  */
 export interface EndpointCommandDeps {
   /** Rate limits per minute per endpoint. */
@@ -38,7 +38,7 @@ export interface ReplayRequest {
   only_undelivered?: boolean
 }
 
-/** The state of a requested replay on the mail side. */
+/** The state of a requested replay in the mail database. */
 export interface ReplayPreload {
   hasEvent: boolean
   isReplaying: boolean
@@ -55,8 +55,8 @@ export const preloadReplay = async (
 })
 
 /**
- * `preloaded` was read before the lock, so it does not include a replay that has since been relayed and started. In that
- * case, the mail side finds that replay in progress and ignores the second one.
+ * `preloaded` was read before the lock, so it does not include a replay that was relayed and started after that. In that
+ * case, the relay finds the replay in progress and ignores the second one.
  */
 export async function commandReplay(
   tx: Tx,

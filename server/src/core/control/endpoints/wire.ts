@@ -60,7 +60,7 @@ export const endpointExamples = {
   },
 }
 
-/** A request accepted with 202, which starts within seconds. */
+/** A request that was accepted with 202. Its execution starts within seconds. */
 export const EndpointTest = Type.Object(
   { endpoint_id: Type.Integer(), event_type: oneOf(['endpoint.test']) },
   { title: 'EndpointTest', additionalProperties: false },

@@ -1,6 +1,7 @@
 /**
- * A project's queue as administrators see it, and its hold. A hold is a row in control that the worker reads when it claims
- * messages. No queue row is written, so the hold takes effect immediately, regardless of how many messages are queued.
+ * A project's queue as administrators see it, and its hold. A hold is a row in the control database that the worker reads
+ * when it claims messages. No queue row is written, so the hold takes effect immediately, regardless of how many messages
+ * are queued.
  */
 
 import Type, { type Static } from 'typebox'
@@ -27,13 +28,13 @@ export const ProjectQueue = Type.Object(
   { title: 'ProjectQueue', additionalProperties: false },
 )
 
-/** Runs on the mail side, with its replica of the hold. */
+/** Runs in the mail database, with that database's replica of the hold. */
 export const showQueue = async (mail: ReadTx, projectId: number): Promise<Static<typeof ProjectQueue>> =>
   queueView(mail, projectId, await countQueue(mail, projectId))
 
 export type { QueueCounts }
 
-/** Runs on the mail side. */
+/** Runs in the mail database. */
 export const countQueue = (mail: ReadTx, projectId: number): Promise<QueueCounts> =>
   countMails(mail, projectId, countCap + 1)
 

@@ -17,7 +17,7 @@ export interface StoredResponse {
   body: string | null
 }
 
-/** False if another transaction holds the lock. Released when the transaction ends. */
+/** Returns false if another transaction holds the lock. The lock is released when the transaction ends. */
 export async function tryLock(
   tx: Tx,
   { actor, projectId, operation, key }: IdempotencyScope,

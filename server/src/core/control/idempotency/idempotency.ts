@@ -64,7 +64,9 @@ export class IdempotentRequest {
     return stored
   }
 
-  /** The same for a DELETE of a missing resource: undefined unless the same request deleted the resource earlier. */
+  /**
+   * The same for a DELETE of a missing resource. Undefined unless an earlier request with the same key deleted the resource.
+   */
   async recallDeletion(tx: Tx): Promise<StoredResponse | undefined> {
     const stored = await find(tx, this.#scope)
     return stored?.request_hash.equals(this.#requestHash) ? stored : undefined

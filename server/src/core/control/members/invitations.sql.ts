@@ -15,7 +15,7 @@ export interface Invitation {
 const isUnsent = sql<boolean>`members.user_id is null and members.invitation_sent_at is null
   and members.invited_at > postern.now() - control.invitation_lifetime()`
 
-/** Undefined if the invitation was accepted, mailed or removed, or has expired. */
+/** Undefined if the invitation was accepted, emailed or removed, or has expired. */
 export async function lockUnsent(
   tx: Tx,
   projectId: number,
@@ -116,7 +116,7 @@ export interface InvitationCounts {
   of_address: number
 }
 
-/** Adds one to today's counts and returns them. */
+/** Increments today's counts and returns them. */
 export async function countInvitation(
   tx: Tx,
   projectId: number,

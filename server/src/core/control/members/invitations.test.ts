@@ -22,7 +22,7 @@ const password = 'correct horse battery staple'
 
 let invited = 0
 
-/** Invites an address and, by default, mails the invitation. */
+/** Invites an address and, by default, emails the invitation. */
 async function invite({ isMailed = true } = {}) {
   const email = `invited${++invited}@example.org`
   const { status, body, text } = await owner.post(path, { email, role: 'developer' })

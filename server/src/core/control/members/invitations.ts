@@ -1,10 +1,10 @@
 /**
- * Invitations: a token is mailed to an address, and the person who redeems it becomes a member. An account with the
+ * Invitations: a token is emailed to an address, and the person who redeems it becomes a member. An account with the
  * invited address can accept without the token.
  *
  * A token can be used once, within 14 days, and is deleted with its row. Only its SHA-256 is stored. The token is derived
- * from the member and its version, so a repeated job mails the same token. An attacker with the key can compute tokens, but
- * a token is accepted only after its hash was stored for mailing.
+ * from the member and its version, so a repeated job emails the same token. An attacker with the key can compute tokens,
+ * but a token is accepted only after its hash has been stored, just before the email is sent.
  */
 import { createHash, createHmac, hkdfSync, randomUUIDv7 } from 'node:crypto'
 import type { Static } from 'typebox'
@@ -56,7 +56,7 @@ const tokenOf = (key: Buffer, { member_id, version }: Invitation): string =>
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Stores the hash of the token, mails the token and marks it as sent. Each of the three steps can be repeated. */
+/** Stores the hash of the token, emails the token and marks it as sent. Each of the three steps can be repeated. */
 export async function sendInvitation(
   deps: InvitationDeps,
   projectId: number,
@@ -85,7 +85,7 @@ export async function sendInvitation(
   await db.transaction((tx) => markSent(tx, memberId))
 }
 
-/** Sends invitations whose job was lost or gave up because the MTA was unavailable. */
+/** Sends invitations whose job was lost, or was abandoned because the MTA was unavailable. */
 export async function sendDueInvitations(
   deps: InvitationDeps,
   atMost: number,
@@ -166,7 +166,7 @@ export const pendingView = (row: PendingRow): Static<typeof PendingInvitation> =
   expires_at: row.expires_at.toISOString(),
 })
 
-/** The signed-in user becomes the member, regardless of the invited address, because the token is sufficient. */
+/** The signed-in user becomes the member, whatever the invited address is, because the token is sufficient. */
 export async function acceptInvitation(tx: Tx, token: string, userId: number): Promise<MemberRow> {
   return joinedOr404(tokenFormat.test(token) ? await join(tx, hashOf(token), userId) : undefined)
 }
@@ -204,7 +204,7 @@ export async function createInvitedUser(tx: Tx, token: string, name: string): Pr
 /** Rows per transaction. Small, because each row locks the head of its project's activity chain. */
 const expiredAtOnce = 50
 
-/** Deletes expired invitations and with them the addresses. Returns how many were deleted. */
+/** Deletes expired invitations, including their addresses. Returns the number of deleted invitations. */
 export async function purgeExpiredInvitations(tx: Tx): Promise<number> {
   let purged = 0
   const expired = await listExpired(tx, expiredAtOnce)

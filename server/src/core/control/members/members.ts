@@ -76,8 +76,8 @@ export interface AddedMember {
 }
 
 /**
- * For administrators: the account with this address becomes a member immediately. An address without an account is
- * invited by mail after the commit. The caller must hold the lock on the project.
+ * For administrators: the account with this address becomes a member immediately. An address without an account
+ * gets an invitation email after the commit. The caller must hold the lock on the project.
  */
 export const createMember = (
   tx: Tx,
@@ -87,8 +87,9 @@ export const createMember = (
 ): Promise<AddedMember> => add(tx, jobs, projectId, member, insert)
 
 /**
- * For customers: the address is invited by mail, with or without an account. The response is the same for both, and
- * membership requires acceptance (docs/decisions/0023). The caller must hold the lock on the project.
+ * For customers: the address gets an invitation email whether or not it has an account. The response is the same in
+ * both cases, and membership requires acceptance (docs/decisions/0023). The caller must hold the lock on the
+ * project.
  */
 export const inviteMember = (
   tx: Tx,
@@ -155,11 +156,13 @@ export interface RoleChange {
   after: MemberRow
 }
 
-/** Sets the owner of a new or transferred project. The old owner becomes an admin. Returns the role changes. */
+/**
+ * Sets the owner of a new or transferred project. The previous owner becomes an admin. Returns the role changes.
+ */
 export async function makeOwner(tx: Tx, projectId: number, userId: number): Promise<RoleChange[]> {
   const old = await findOwner(tx, projectId)
   if (old?.user_id === userId) return []
-  // The old owner's role is changed first, so that a project never has two owners.
+  // The previous owner's role is changed first, so that a project never has two owners.
   const changes: RoleChange[] = old ? [{ before: old, after: await setRole(tx, old, 'admin') }] : []
   const member = await findByUser(tx, projectId, userId)
   const after = member ? await promote(tx, member, userId) : await insertOwner(tx, projectId, userId)

@@ -1,6 +1,6 @@
 /**
- * Notices to project owners by mail. A notice is a row that is deleted after its message has been handed off to the MTA, so
- * each notice is mailed at least once, even after a crash. Notices older than a week are deleted unsent.
+ * Email notices to project owners. A notice is a row that is deleted after its message has been handed off to the MTA, so
+ * each notice is emailed at least once, even after a crash. Notices older than a week are deleted unsent.
  */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
@@ -15,7 +15,7 @@ export interface OwnerNoticeDeps {
 }
 
 export interface OwnerNotices<Notice> {
-  /** The subject of the notice for the log, such as "a domain". */
+  /** What the notice is about, for the log, such as "a domain". */
   subject: string
   list(tx: ReadTx, atMost: number): Promise<Notice[]>
   delete(tx: Tx, notice: Notice): Promise<void>

@@ -81,7 +81,7 @@ export async function requireAssignablePlan(tx: Tx, id: number, field: string): 
 }
 
 function checked(config: PlanConfig): PlanConfig {
-  // JSON numbers have no scale, and 0.07 * 100 is 7.000000000000001, so the rounded price is compared with the price itself.
+  // JSON numbers have no scale, and 0.07 * 100 is 7.000000000000001, so the price is compared with its rounded value.
   if (Math.round(config.price * 100) / 100 !== config.price) {
     throw new PosternError('validation_failed', '"price" must have at most two decimal places.')
   }

@@ -39,7 +39,7 @@ export async function countOwn(tx: ReadTx, userId: number): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** The projects of which the user is a member, newest first. */
+/** The projects that the user is a member of, newest first. */
 export async function listOfUser(
   tx: ReadTx,
   userId: number,
@@ -73,7 +73,7 @@ export async function remains(tx: ReadTx, id: number): Promise<Remains> {
   return one(rows)
 }
 
-/** Runs on the mail side. */
+/** Runs in the mail database. */
 export async function hasMailWaiting(mail: ReadTx, id: number): Promise<boolean> {
   const { rows } = await sql`
     select from mail.dispatch

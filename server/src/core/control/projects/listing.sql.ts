@@ -91,7 +91,10 @@ const everyFilter = (search: ProjectSearch): RawBuilder<boolean>[] => {
 
 type PageRow = FlatRow & { key: string | number }
 
-/** Joins `found` to all columns of a project. `beside` is repeated in every row. There is always at least one row. */
+/**
+ * Joins `found` to all columns of a project. The columns of `beside` are repeated in every row. There is always at least one
+ * row.
+ */
 const page = ({ sort }: ProjectSearch, beside: RawBuilder<unknown>, from: RawBuilder<unknown>) => {
   const { direction } = orderOf(sort)
   return sql`

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 
 /**
- * Whether a project may send: not locked, not held by an administrator, and with either an active subscription or none. A
- * condition on `control.projects as projects`.
+ * Whether a project can send: it is not locked, its mail is not held by an administrator, and its subscription, if it has
+ * one, is active. A condition on `control.projects as projects`.
  */
 export const maySendNow = sql<boolean>`
   (not projects.is_locked

@@ -14,7 +14,7 @@ export interface ProjectCounts {
   is_held: boolean
 }
 
-/** Counts of a project's queued mail, from the mail side. */
+/** Counts of a project's queued mail, from the mail database. */
 export interface QueuedMail {
   /** Queued messages, up to the cap. */
   waiting: number

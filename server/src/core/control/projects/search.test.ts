@@ -146,7 +146,7 @@ describe('project search', () => {
 
   test('returns all matches of a rare filter on one page, regardless of their position', async () => {
     for (const filter of [{ overLimit: true }, { maxScore: 30 }, { q: 'quixotic' }]) {
-      // Sorted by score, a range of scores is contiguous anyway.
+      // In a list sorted by score, a range of scores is contiguous anyway.
       for (const sort of sorts.filter((name) => !('maxScore' in filter && name.endsWith('score')))) {
         const { pages, ids } = await assertFound({ ...filter, sort, limit: 600 }, candidatesAlone)
         assert.ok(pages === 1 && ids.length > 0, `${JSON.stringify(filter)}, ${sort}: ${pages} pages`)

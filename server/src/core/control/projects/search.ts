@@ -21,7 +21,7 @@ import type { ProjectRow } from './projects.sql.ts'
 export type { ProjectSearch }
 
 // Rows scanned. In an index that covers a list's filters, 10,000 rows take about 4 ms on two shared cores. Rows found by
-// part of the name are fetched from the table, which takes ten times as long.
+// part of the name have to be fetched from the table. That takes ten times as long.
 export const projectBounds = {
   firstScan: 2_000,
   nextScan: 10_000,
@@ -32,8 +32,9 @@ export const projectBounds = {
 }
 
 /**
- * The first scan fills most pages. If it does not, matches are rare in this range, so each indexed filter is tried for a
- * small set of candidates. If no filter has a small set, the list scans further and can return a page that is not full.
+ * The first scan fills most pages. If it does not, matches are rare in this range, so each indexed filter is tried in
+ * case it has a small set of candidates. If no filter has one, the list scans further and can return a page that is not
+ * full.
  */
 export async function searchProjects(
   tx: ReadTx,

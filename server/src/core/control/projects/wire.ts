@@ -3,8 +3,8 @@ import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 import { Plan } from '../plans/wire.ts'
 
 /**
- * A project owns domains, endpoints, routes, members and API keys, has one owner (`user_id`), and is on a plan. The plan
- * and the subscription status that an administrator sets override those from billing.
+ * A project has domains, endpoints, routes, members, API keys, one owner (`user_id`) and a plan. A plan or
+ * subscription status set by an administrator overrides the one from billing.
  */
 export const subscriptionStatuses = ['trialing', 'active', 'past_due', 'canceled', 'paused'] as const
 const SubscriptionStatus = oneOf(subscriptionStatuses)

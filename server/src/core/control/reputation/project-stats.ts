@@ -3,7 +3,7 @@ import { idsOf, type OutboxHandler, type OutboxRow } from '../../outbox/handler.
 import { selectDue, selectKnown, totalsOf, writeStats } from './reputation.sql.ts'
 import { recountOf, scoreOf } from './score.ts'
 
-/** Relays projects' mail statistics to control: lifetime totals and the resulting score. */
+/** Relays projects' mail statistics to the control database: lifetime totals and the resulting score. */
 export const relayProjectStats: OutboxHandler = async (mailTx, rows) => {
   const ids = [...new Set(rows.map(({ project_id }) => project_id))]
   const totals = await totalsOf(mailTx, ids)

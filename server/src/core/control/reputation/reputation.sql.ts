@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { WeekOfMail } from './score.ts'
 
-/** A project's counters on the mail side, all read at the same time. */
+/** A project's counters in the mail database, all read at the same time. */
 export interface Totals {
   project_id: number
   /** Lifetime totals. */
@@ -33,7 +33,7 @@ export async function totalsOf(tx: ReadTx, projectIds: readonly number[]): Promi
   return rows
 }
 
-/** Restricted to the shards of this cell: counters of other cells' projects would be read as zero here. */
+/** Restricted to this cell's shards: the counters of projects in other cells would be read as zero here. */
 export async function selectDue(
   tx: ReadTx,
   atMost: number,
@@ -52,8 +52,8 @@ export interface ScoredTotals extends Totals {
 }
 
 /**
- * Returns the ids of the updated projects. Skips projects that an administrator is editing, instead of waiting, and
- * projects with newer totals.
+ * Returns the ids of the updated projects. Skips, without waiting, projects that an administrator is editing, and also
+ * skips projects with newer totals.
  *
  * Locks the project before its statistics, in the same order as an edit, because both also write the project's listing row.
  */

@@ -30,9 +30,9 @@ const failedSeconds = 600
 const scannedAtOnce = 500
 
 /**
- * Claims the oldest confirmation that can be mailed now, and counts it. The lock allows one worker at a time, because two
- * could otherwise both use the last message of the daily limit. Confirmations for unverified domains and locked projects are
- * postponed. `hasMore`: the scan reached its bound.
+ * Claims the oldest confirmation that can be emailed now, and counts it. The lock allows only one worker at a time,
+ * because two workers could otherwise both use the last message that the daily limit allows. Confirmations for unverified
+ * domains and locked projects are postponed. `hasMore`: the scan reached its bound.
  */
 export async function claimNext(
   tx: Tx,
@@ -108,8 +108,8 @@ export async function markSent(tx: Tx, { id, round }: Claimed): Promise<void> {
 }
 
 /**
- * No message was sent, so the attempt is not counted and is retried later. All confirmations of its project are delayed, so
- * a customer who adds addresses that no MTA accepts delays only their own.
+ * No message was sent, so the attempt is not counted and is retried later. All of the project's confirmations are delayed,
+ * so a customer who adds addresses that no MTA accepts delays only their own confirmations.
  */
 export async function putOff(tx: Tx, { mail_id, project_id }: Claimed): Promise<void> {
   await sql`delete from control.forward_confirmation_mails where id = ${mail_id}`.execute(tx)

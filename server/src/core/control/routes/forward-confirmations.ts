@@ -28,7 +28,7 @@ import type { RouteRow } from './routes.sql.ts'
  */
 export interface ConfirmationDeps {
   db: Db
-  /** Undefined if this installation sends no system mail. No forward then becomes active. */
+  /** Undefined if this installation sends no system mail. In that case, no forward becomes active. */
   systemMail: SystemMail | undefined
   forwardConfirmationKey: Buffer
   forwardConfirmationLimits: ConfirmationLimits
@@ -61,8 +61,8 @@ export async function wakeConfirmations(tx: Tx, jobs: JobSender, row: RouteRow):
 }
 
 /**
- * Requests another message with a new link, sent as soon as the daily limits allow. Returns the number of that message, or
- * null if none is sent because the target has confirmed or the route does not forward.
+ * Requests another message with a new link. It is sent as soon as the daily limits allow. Returns the number of that
+ * message, or null if none is sent because the target has confirmed or the route does not forward.
  */
 export async function requestConfirmation(tx: Tx, jobs: JobSender, row: RouteRow): Promise<number | null> {
   if (row.forward_to === null || row.forward_confirmed_at !== null) return null
@@ -75,7 +75,7 @@ export async function requestConfirmation(tx: Tx, jobs: JobSender, row: RouteRow
 const failuresAtMost = 20
 
 /**
- * Sends pending confirmations, oldest first. A project whose message fails temporarily is postponed and the others
+ * Sends pending confirmations, oldest first. If a message fails temporarily, its project is postponed and the others
  * continue. Rejects at the end if there was a failure.
  */
 export async function sendConfirmations(
@@ -120,7 +120,7 @@ async function sendTo(
   await db.transaction((tx) => markSent(tx, claimed))
 }
 
-/** The text is fixed. The names are those of verified domains, written in a form that mail clients do not turn into links. */
+/** The text is fixed. It names only verified domains, written in a form that mail clients do not turn into links. */
 function mailOf(
   { address, domain_names }: Claimed,
   token: string,

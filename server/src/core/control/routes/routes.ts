@@ -44,7 +44,10 @@ export const routeView = (row: RouteRow): View => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-/** The editable fields. They are also stored in the audit log, which must show where mail was delivered at any time. */
+/**
+ * The editable fields. They are also stored in the audit log, because the log must show where mail was delivered at any
+ * time.
+ */
 export const routeConfig = (row: RouteRow): RouteConfig => ({
   domain_id: row.domain_id,
   match: row.match as View['match'],
@@ -60,7 +63,7 @@ const existing = (row: RouteRow | undefined, projectId: number, id: number): Rou
   return row
 }
 
-/** `domainId`, here and below: the only one of the project's domains that the caller can access, or null for all. */
+/** `domainId`, here and below: the only domain in the project that the caller can access, or null for all domains. */
 export const findRoute = async (
   tx: ReadTx,
   projectId: number,
@@ -184,7 +187,7 @@ function wellFormed(text: string, field: string) {
   return address
 }
 
-/** Another project's resource gets the same error as one that does not exist. */
+/** The error is the same for another project's resource as for a resource that does not exist. */
 const absent = (field: string, noun: string, projectId: number): PosternError =>
   new PosternError('validation_failed', `"${field}" is not ${noun} of project ${projectId}.`)
 

@@ -2,8 +2,9 @@ import Type, { type Static } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
 /**
- * Handling of inbound mail. A route applies to one address of a domain (an address route) or to all others (the domain's
- * catch-all); an address route has priority. Inactive routes are ignored. Mail without a matching route is rejected.
+ * Handling of inbound mail. A route applies to one address in a domain (an address route) or to all other addresses (the
+ * domain's catch-all route). Address routes take precedence. Inactive routes are ignored. Mail without a matching route
+ * is rejected.
  */
 export const routeMatches = ['address', 'catch_all'] as const
 export const routeActions = ['endpoint', 'forward', 'reject', 'drop'] as const

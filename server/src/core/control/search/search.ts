@@ -16,7 +16,7 @@ import { kinds, type SearchResult } from './wire.ts'
 // of the 30 ms.
 export const searchBounds = { limit: 20, newest: 1_000, fewInTable: 200, scanMs, searchMs }
 
-// A trigram search needs at least this long to find anything.
+// A trigram search needs at least this much time to find anything.
 const leastMs = 3
 
 /**
@@ -24,7 +24,8 @@ const leastMs = 3
  *
  * Prefix matches are one range of an index. Substring matches have no bounded index range, so there are two bounded
  * searches, as in lists (docs/decisions/0009): a scan of the newest rows of each kind finds common matches, and a trigram
- * search of a few milliseconds finds rare ones. Other matches may be missing. Typing one more letter makes matches rarer.
+ * search of a few milliseconds finds rare ones. Other matches may be missing. With each additional letter, matches become
+ * rarer and are more likely to be found.
  */
 export async function searchEverything(
   tx: ReadTx,
@@ -63,7 +64,10 @@ async function partsOf(tx: ReadTx, q: string, bounds: typeof searchBounds): Prom
 
 const nameOf = ({ kind, id }: Pick<Candidate, 'kind' | 'id'>): string => `${kind} ${id}`
 
-/** The best candidates. The input must be in order of rank. Within a rank the kinds alternate, so no kind hides another. */
+/**
+ * The best candidates. The input must be in order of rank. Within a rank the kinds alternate, so that no kind crowds out
+ * the others.
+ */
 function best(ranked: Candidate[][], limit: number): Candidate[] {
   const seen = new Set<string>()
   return ranked

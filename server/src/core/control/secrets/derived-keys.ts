@@ -1,6 +1,6 @@
 /**
- * Keys for one purpose, derived from each master key, so no further secret has to be stored. Signatures made with a removed
- * master key are no longer valid.
+ * Keys for a single purpose, derived from each master key, so that no additional secret has to be stored. Signatures made
+ * with a removed master key are no longer valid.
  */
 import { hkdfSync } from 'node:crypto'
 import type { MasterKeys } from './master-keys.ts'

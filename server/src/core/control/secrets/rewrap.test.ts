@@ -24,7 +24,10 @@ interface StoredSecret {
   bytes: Buffer
 }
 
-/** New projects with one secret each, encrypted with a key that the first of `masterKeys` wraps. */
+/**
+ * New projects with one secret each. The secret is encrypted with a key that is wrapped by the first of
+ * `masterKeys`.
+ */
 async function makeSecrets(count: number, masterKeys: MasterKeys = [old]): Promise<StoredSecret[]> {
   const projects = await database.query<{ id: string }>(
     `with person as (insert into control.users (email, name)

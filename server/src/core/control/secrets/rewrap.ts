@@ -13,7 +13,7 @@ import { countByMasterKey, lockKeysNotUnder, replaceWrappedKeys } from './secret
 
 export interface RewrapOutcome {
   rewrapped: number
-  /** Not rewrapped, because the master key that wraps them is missing or differs from the listed one. */
+  /** The keys that were not rewrapped, because the master key that wraps them is missing or differs from the listed one. */
   unopened: { count: number; examples: string[] }
 }
 

@@ -58,7 +58,8 @@ async function sealMany(): Promise<Sealed[]> {
       [1, 2, 11, 111].map((rowId, r) => ({
         projectId,
         location: { ...column, rowId },
-        // The same text in the same row everywhere: equal contents must not matter.
+        // The same text in the same row everywhere: a secret must not decrypt elsewhere even if the contents are
+        // equal.
         secret: ['', 'é', 'x'.repeat(50), randomBytes(400 * c).toString('hex')][r] ?? '',
       })),
     ),

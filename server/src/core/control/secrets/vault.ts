@@ -48,7 +48,7 @@ export class Vault {
 
   /**
    * Decrypts secrets of any projects with one query for their keys. If a secret does not decrypt, the result has an error at
-   * its index, and the others are not affected.
+   * its index, and the other secrets are not affected.
    */
   async openAll(tx: ReadTx, all: readonly SealedSecret[]): Promise<(string | PosternError)[]> {
     if (all.length === 0) return []

@@ -50,7 +50,7 @@ export type Administrator = Pick<UserRow, 'id' | 'two_factor_enabled'>
 
 /**
  * Locks in id order, and always before a single user is locked. Otherwise two administrators who demote each other at the
- * same time would each find one administrator left.
+ * same time would each find that one administrator remains.
  */
 export async function lockAdministrators(tx: Tx): Promise<Administrator[]> {
   return tx
@@ -176,7 +176,10 @@ export async function scan(tx: ReadTx, search: UserSearch, bound: number): Promi
   )
 }
 
-/** The users whose address or name contains the text, filtered. Undefined if the text matches more than `bound` users. */
+/**
+ * The users whose address or name contains the text and who match the other filters. Undefined if the text matches more
+ * than `bound` users.
+ */
 export async function scanByText(
   tx: ReadTx,
   search: UserSearch & { q: string },

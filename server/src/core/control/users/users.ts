@@ -83,7 +83,7 @@ export async function searchUsers(
 }
 
 export interface LockedUser extends UserRow {
-  /** The active administrators, who are locked as well. */
+  /** The active administrators. Their rows are locked as well. */
   administrators: Administrator[]
 }
 
@@ -102,8 +102,8 @@ export interface UserChange {
 /**
  * Disabling a user also revokes their sessions. Undefined if nothing changes.
  *
- * The actor must still be an administrator after all administrators have been locked. Otherwise a demoted administrator
- * could restore their own role with a request that was already running.
+ * The actor must still be an administrator after all administrators' rows have been locked. Otherwise a demoted
+ * administrator could restore their own role with a request that was already running.
  */
 export async function editUser(
   tx: Tx,

@@ -40,7 +40,7 @@ export class AttemptRecorder {
     })
   }
 
-  /** Resolves when the attempt is recorded or `withinMs` have passed. */
+  /** Resolves when the attempt is recorded or after `withinMs`. */
   record(ended: EndedAttempt, withinMs: number): Promise<void> {
     return this.#writer.submit(ended, performance.now() + withinMs)
   }

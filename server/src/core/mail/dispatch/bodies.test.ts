@@ -14,7 +14,7 @@ import { dropBodies } from './partitions.ts'
  */
 const today = new Date().toISOString().slice(0, 10)
 
-/** Sets the database's clock to noon, `days` from today, for connections opened afterwards. */
+/** Sets the database's clock to noon, `days` days from today, for connections opened afterwards. */
 async function setClock(database: TestDatabase, days: number): Promise<void> {
   const [{ name, offset } = assert.fail()] = await database.query<{ name: string; offset: string }>(
     `select current_database() as name,
@@ -32,7 +32,7 @@ async function setUp() {
   return { database, sender: await makeSender() }
 }
 
-/** A connection with the mail role whose clock is set to `days` from today. */
+/** A connection with the mail role whose clock is set to `days` days from today. */
 async function inTheFuture(database: TestDatabase, days: number) {
   await setClock(database, days)
   return openDatabase(database).as('mail')

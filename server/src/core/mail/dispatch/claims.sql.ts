@@ -32,8 +32,8 @@ export interface LaneToClaim extends LaneKey {
  * Leases up to `most` messages from each lane to the caller, oldest first, and at most `limit` in total.
  *
  * Skips lanes that the operator has put on hold, and lanes of projects that currently cannot send (locked,
- * held, or without an active subscription). Rows are updated by ctid, which stays valid while the row is
- * locked. This leaves the planner only one possible plan.
+ * held, or without an active subscription). Rows are updated by ctid to leave the planner only one possible
+ * plan. A ctid stays valid while its row is locked.
  */
 export async function claimRows(
   tx: Tx,
@@ -86,8 +86,7 @@ export interface QueuedMessage {
 
 /**
  * Returns the messages for the claimed rows, each message once. If a body's partition was dropped in the
- * meantime, the body was moved to mail.waiting_bodies (mail.drop_bodies). A second statement reads these few
- * bodies.
+ * meantime, the body is in mail.waiting_bodies (see mail.drop_bodies), and a second statement reads it.
  */
 export async function findQueuedMessages(
   tx: ReadTx,

@@ -20,7 +20,7 @@ const api = await startApi(database)
 const { makeProject, makeDomain } = fixtures(database, await signedIn(api))
 const mail = openDatabase(database).as('mail')
 
-/** Counts statements and passes them on. */
+/** A claim queue and the number of transactions and single-statement reads it has run. */
 function counted() {
   const counts = { transactions: 0, glances: 0 }
   const db: UnscopedDb = {

@@ -4,7 +4,7 @@ import type { ProviderName } from '../../../providers/sending-identities.ts'
 import { isNotHeld, maySendNow } from '../../control/projects/may-send.ts'
 import { readyLanes } from './ready-lanes.ts'
 
-/** `none`: mail accepted with a test key, which is not sent. */
+/** `none`: mail that was accepted with a test key and is not sent. */
 export type DispatchProvider = ProviderName | 'none'
 
 /**

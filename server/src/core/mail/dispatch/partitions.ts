@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 
-/** If no worker runs for longer than this, mail is rejected because its partition does not exist. */
+/** If no worker has run for longer than this, mail is rejected because its partition does not exist. */
 const aheadDays = 14
 
 /**

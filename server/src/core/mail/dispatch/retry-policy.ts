@@ -4,7 +4,7 @@ import type { Claimed } from './claims.sql.ts'
 
 // Decides how to proceed after an attempt:
 //
-//   sent                 final here; the MTA delivers and reports
+//   sent                 final for Postern; the MTA delivers the message and reports the result
 //   permanent rejection  bounced if it concerns the mailbox (5.1.x, 5.2.x), otherwise failed
 //   temporary rejection  deferred: retried after 30 s to 1 h, for 3 days
 //   unreachable          retried after 5 s to 1 min; the status changes only after 3 days, because the message is not at fault

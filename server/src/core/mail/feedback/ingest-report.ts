@@ -35,9 +35,9 @@ export interface ReceivedReport {
 }
 
 /**
- * Ingests mail sent to a return path (`mail` is its decoded token) or to a complaint address. The return path
- * of a forwarded message encodes the original sender, not the message; a report about a forwarded message
- * identifies it by the envelope id, which is signed in the same way.
+ * Ingests mail sent to a return path (`mail` is its decoded token) or to a complaint address. The return
+ * path of a forwarded message encodes the original sender, not the message. A report about a forwarded
+ * message therefore identifies the message by the envelope id, which is signed in the same way.
  *
  * Mail that is not a report is logged and ignored. Throws if the sender has to retry the report.
  */

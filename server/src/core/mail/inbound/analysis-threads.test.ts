@@ -99,7 +99,10 @@ describe('an analysis thread', () => {
 describe('the scheduling of analysis threads', () => {
   const invoice = `${plain}${'line\r\n'.repeat(20)}`
 
-  /** Returns the order in which an invoice, and messages of empty lines queued ahead of it, are completed. */
+  /**
+   * Returns the order in which an invoice and the messages queued ahead of it (only empty lines) are
+   * completed.
+   */
   async function orderBehindBombs(invoiceIs: { network: string; addressee: string }): Promise<string[]> {
     const unlimited = {
       cpuMsPerNetwork: Number.MAX_SAFE_INTEGER,

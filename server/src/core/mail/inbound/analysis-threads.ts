@@ -49,7 +49,7 @@ const limits = {
   authTimeoutMs: 10_000,
   // Ordinary mail takes less than a fifth of this.
   parseTimeoutMs: 10_000,
-  // A message of this length takes at most 0.2 s to parse.
+  // A message with this many lines takes at most 0.2 s to parse.
   quickLines: 5_000,
   // Verifying five signatures over this size takes at most 0.1 s.
   quickBytes: 1024 * 1024,
@@ -70,8 +70,8 @@ const role = 'postern mail analysis'
  * Worker threads that authenticate and parse untrusted input: inbound mail and reports. The main thread only
  * receives the input. A message can be crafted to take minutes to process (4 million empty lines took 148 s).
  *
- * Authentication, which waits for DNS, runs in threads with many concurrent jobs. Parsing runs in threads
- * with one job at a time. Large and long messages have separate threads. If a message takes too long to
+ * Authentication waits for DNS, so its threads run many jobs concurrently. Parsing threads run one job at a
+ * time. Large messages and messages with many lines have separate threads. If a message takes too long to
  * parse, its thread is terminated and the message is accepted unparsed. Jobs are scheduled round-robin by
  * network and by addressee, each with a CPU time budget (platform/scheduling/thread-pool.ts).
  *
@@ -109,8 +109,8 @@ export class AnalysisThreads {
         atOncePerShare: 5,
       }),
       parse: new ThreadPool({ ...shared, jobs: 'small', threads: 1, atOnce: 1, atOncePerShare: 1, withinMs }),
-      // Two threads. A network or an addressee can use only one of them, so a long message does not delay
-      // other senders' messages.
+      // Two threads. A network or an addressee can use only one of them, so a message with many lines does
+      // not delay other senders' messages.
       parseLong: new ThreadPool({
         ...shared,
         jobs: 'any',

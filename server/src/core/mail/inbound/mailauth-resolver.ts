@@ -2,12 +2,12 @@ import type { DNSResolver } from 'mailauth'
 import { longestSpace } from '../../../formats/trace.ts'
 import type { Lookup, Resolver } from '../../../platform/net/dns.ts'
 
-// A record can be up to 64 KiB, and mailauth takes quadratic time in the length of a run of spaces.
+// A record can be up to 64 KiB, and mailauth's running time is quadratic in the length of a run of spaces.
 const maxSpaces = 100
 
 /**
- * Adapts Postern's resolver to the interface that mailauth expects, which is that of node:dns. An absent
- * record is a definite result; a failed lookup is a temporary error.
+ * Adapts Postern's resolver to the node:dns interface that mailauth expects. An absent record is a definite
+ * result; a failed lookup is a temporary error.
  */
 export const mailauthResolver =
   (dns: Resolver): DNSResolver =>

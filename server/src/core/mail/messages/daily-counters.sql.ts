@@ -38,7 +38,8 @@ export async function addToDay(tx: Tx, counts: readonly DailyCounts[]): Promise<
 }
 
 /**
- * One row per project is enough, regardless of what changed, because the relay to control reads the totals.
+ * One row per project is enough, regardless of what changed, because the relay to the control database
+ * reads the totals.
  */
 export async function insertStatsChanged(tx: Tx, projectIds: readonly number[]): Promise<void> {
   await sql`

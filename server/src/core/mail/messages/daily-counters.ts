@@ -4,8 +4,8 @@ import { addToDay, type DailyCounts, insertStatsChanged } from './daily-counters
 export type { DailyCounts }
 
 /**
- * Adds to projects' daily counters, by the UTC day of the change. Publishes `project.stats_changed` to
- * control if the change affects the project's statistics or reputation.
+ * Adds to projects' daily counters, by the UTC day of the change. Publishes `project.stats_changed` to the
+ * control side if the change affects the project's statistics or reputation.
  *
  * A project's counter row is locked until the transaction ends, so call this last.
  */

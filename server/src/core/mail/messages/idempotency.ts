@@ -53,7 +53,7 @@ export class IdempotentAcceptance {
     const refuse = (one: (typeof withKey)[number], refused: PosternError) =>
       responses.set(one.index, { outcomes: Array.from({ length: one.count }, () => ({ refused })) })
 
-    // Two requests in one group share the transaction, so the advisory lock does not separate them.
+    // Two requests in one group share the transaction, so the advisory lock does not serialize them.
     const names = new Set<string>()
     const isFree = await claimKeys(tx, withKey)
     const locked = withKey.filter((one, at) => {

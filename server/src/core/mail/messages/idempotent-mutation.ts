@@ -13,8 +13,8 @@ interface Response {
 
 /**
  * `Idempotency-Key` support for mutations in the mail schema other than sending. Works like
- * core/control/idempotency, in a transaction on the mail side. The whole response is stored as JSON, because
- * the table has no columns for headers.
+ * core/control/idempotency, in a transaction on the mail database. The whole response is stored as JSON,
+ * because the table has no columns for headers.
  */
 export class IdempotentMailRequest {
   readonly #scope: KeyScope

@@ -81,8 +81,8 @@ type Narrowing = MessageFilter & { identityIds?: readonly number[] | undefined }
 const scanLimit = 2_000
 
 /**
- * Newest first. `next` is the position where the next page continues, which can be the position where this
- * page reached the scan limit.
+ * Newest first. `next` is the position where the next page starts. If this page reached the scan limit,
+ * that is the position where its scan stopped.
  */
 export async function listByProject(
   tx: ReadTx,

@@ -85,7 +85,8 @@ export async function removeSuppression(tx: Tx, projectId: number, address: stri
 }
 
 /**
- * For an administrator, after the commit in control: deletes only the suppression that the administrator saw.
+ * For an administrator, after the commit in the control database: deletes only the suppression that the
+ * administrator saw.
  */
 export const removeSeenSuppression = (
   tx: Tx,

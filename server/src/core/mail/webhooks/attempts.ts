@@ -8,7 +8,10 @@ import { type AttemptRow, listByEndpoint } from './attempts.sql.ts'
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** One page of delivery attempts to an endpoint, newest first. `tx` is a transaction on the mail side. */
+/**
+ * One page of delivery attempts to an endpoint, newest first. `tx` is a transaction on the mail
+ * database.
+ */
 export async function listEndpointAttempts(
   tx: ReadTx,
   projectId: number,

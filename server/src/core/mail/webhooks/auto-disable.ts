@@ -1,8 +1,8 @@
 import type { QueueState } from './endpoint-queues.sql.ts'
 
-// The rule for automatically disabling an endpoint: it responded with 410 Gone, or all deliveries have failed
-// for five days. The mail side decides and publishes `endpoint.disabled`; control disables the endpoint and
-// notifies the project's owner (core/control/endpoints/health.ts, disabled-notices.ts).
+// The rule for automatically disabling an endpoint: it responded with 410 Gone, or all deliveries have
+// failed for five days. The mail side decides and publishes `endpoint.disabled`; the control side disables
+// the endpoint and notifies the project's owner (core/control/endpoints/health.ts, disabled-notices.ts).
 
 const failingDays = 5
 /**

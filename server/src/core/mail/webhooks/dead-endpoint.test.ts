@@ -62,8 +62,8 @@ async function stateOf(
 }
 
 /**
- * One run of a worker, in milliseconds on the database's clock. On a slow machine, the time between `from`
- * and `to` grows.
+ * One worker run, with times in milliseconds on the database's clock. On a slow machine, the time between
+ * `from` and `to` grows.
  */
 interface Step {
   /** The due time that this step handles. The step starts later if the previous one took longer. */
@@ -72,7 +72,7 @@ interface Step {
   to: number
 }
 
-/** Runs a worker, starting at the given time, until it is idle. */
+/** Runs a worker, starting at the specified time, until it is idle. */
 function workAt(moment: number, endpoint: TestEndpoint, first?: (mail: Mail) => Promise<void>) {
   return at(moment, async (mail, client) => {
     await first?.(mail)
@@ -92,7 +92,7 @@ function workAt(moment: number, endpoint: TestEndpoint, first?: (mail: Mail) => 
 
 const chance = new Chance(seed)
 
-/** Simulates one lifetime of an endpoint and returns the counts. */
+/** Simulates an endpoint's lifetime and returns the counts. */
 async function runLife() {
   await receiver.down()
   const endpoint = await stage.makeEndpoint(await stage.makeProject())

@@ -54,8 +54,8 @@ const maxFailuresInARow = 10
 /** An inactive endpoint's queue is claimed at this interval to abandon expired deliveries. */
 const inactiveBackoffMs = 3_600_000
 /**
- * After a 410, nothing is sent until control has disabled the endpoint. The deliveries are retained in case
- * the endpoint is enabled again.
+ * After a 410, nothing is sent until the control side has disabled the endpoint. The deliveries are
+ * retained in case the endpoint is enabled again.
  */
 const goneBackoffMs = 300_000
 /** After an internal error. */
@@ -272,7 +272,7 @@ export class DeliveryRun {
 
   #markHealthy(): void {
     this.#isConcurrent = true
-    // So far, deliveries were read one by one.
+    // Until now, deliveries were read one at a time.
     this.#isExhausted = false
     if (!this.#isFailing) return
     this.#isFailing = false

@@ -185,7 +185,7 @@ const isStatsDue = sql`(has_succeeded or has_failed) and (
   (has_failed and (before.failures = 0 or has_succeeded)) or (has_succeeded and before.failures > 0)
   or before.published_at is null or before.published_at <= postern.now() - ${sql.lit(statsEverySeconds)} * interval '1 second')`
 
-/** Publishes `endpoint.disabled` to control for these endpoints. */
+/** Publishes `endpoint.disabled` to the control side for these endpoints. */
 export async function insertDisabled(
   tx: Tx,
   disabled: readonly { project_id: number; endpoint_id: number; reason: string }[],

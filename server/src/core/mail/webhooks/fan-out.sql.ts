@@ -44,8 +44,8 @@ export async function tryLockProject(tx: Tx, { project_id }: ProjectKey): Promis
 }
 
 /**
- * Inserts deliveries of the project's first events to its next endpoints: at most `events` times `endpoints`
- * rows. All events in a step continue after the same endpoint. Returns the number of events.
+ * Inserts deliveries of the project's first events to its next endpoints: at most `events` times
+ * `endpoints` rows. All events in a step resume after the same endpoint. Returns the number of events.
  */
 export async function fanOutNext(
   tx: Tx,

@@ -47,7 +47,8 @@ export function post(
 }
 
 /**
- * Undici's callbacks for one request. Creating a stream for each body would cost as much as all other work.
+ * Undici's callbacks for one request. Creating a stream for each body would cost as much as all other work
+ * combined.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: ReceiverResponse) => void

@@ -1,9 +1,9 @@
 // The concurrency limit for a worker's webhook requests: each request uses one slot.
 //
-// Failing endpoints have separate slots, one per endpoint, so dead receivers never take slots from healthy or
-// new endpoints. A healthy endpoint can use ten slots, or fewer when few are free, so slow endpoints leave
-// some for others. All of a project's endpoints together can use at most as many slots as remain free: half
-// of all slots if it is the only project.
+// Failing endpoints have separate slots, one per endpoint, so dead receivers never take slots from healthy
+// or new endpoints. A healthy endpoint can use ten slots, or fewer when few are free, so slow endpoints
+// leave some for others. All of a project's endpoints together can use at most as many slots as remain
+// free: half of all slots if no other project is using any.
 
 export interface SlotCounts {
   healthy: number

@@ -1,5 +1,5 @@
-// Operations on deliveries for other modules, in a transaction on the mail side. migrations/000003_mail.sql
-// documents a queue's states and transitions.
+// Operations on deliveries for other modules, in a transaction on the mail database.
+// migrations/000003_mail.sql documents a queue's states and transitions.
 
 import type { Tx } from '../../../platform/db/db.ts'
 import { insertReplay } from './replays.sql.ts'

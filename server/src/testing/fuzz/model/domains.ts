@@ -6,7 +6,7 @@ import { chooseProject, chooseResource, deleteOutcome, inProject, onResource, re
 import { anId, aText, aTime, timeFrom, Unknown } from './unknown.ts'
 import { findById, type Project, planInForce, type Resource, type View, type World } from './world.ts'
 
-/** Domains. Every edit gives a domain a new identity that must be verified again. DNS results are not modelled. */
+/** Domains. Every edit gives a domain a new identity, which must be verified. DNS results are not modelled. */
 
 const badNames = [
   'com',

@@ -70,7 +70,7 @@ function listResources(world: World, chance: Chance, noun: Noun): ExpectedRead {
   return { operation: `${noun}.list`, params: { project_id: absentId(chance) }, expected: undefined }
 }
 
-/** Filters by a plan of this sequence, which excludes the projects of other sequences. */
+/** Filters by one of this sequence's plans, to exclude other sequences' projects. */
 function findProjects(document: ServedDocument, world: World, chance: Chance): ExpectedRead {
   const plan = chance.pick(world.plans)
   const known = document.operation('projects.list').parameters.map(({ name }) => name)

@@ -31,7 +31,7 @@ export interface Resource {
   view: View
 }
 
-/** A resource outside any project. Its audit rows are in the chain for such resources. */
+/** A resource outside any project. Its audit rows are in the chain for resources without a project. */
 export interface GlobalResource extends Resource {
   acts: AuditedAct[]
 }
