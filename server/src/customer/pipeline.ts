@@ -5,7 +5,7 @@ import type { OfferedKeyPair, WantedKeyPair } from '../core/control/domains/dkim
 import { countDkimKeys } from '../core/control/domains/dkim-keys.ts'
 import { findTarget, IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
 import { lockProject } from '../core/control/projects/projects.ts'
-import { IdempotentMailRequest } from '../core/mail/messages/idempotent-mutation.ts'
+import { IdempotentMailMutation } from '../core/mail/messages/idempotent-mutation.ts'
 import { bindToDomain, type Db, type ReadTx, type Tx } from '../platform/db/db.ts'
 import { type Kind, successOfKind } from '../platform/http/kinds.ts'
 import { asResponse, type HttpResponse } from '../platform/http/response.ts'
@@ -36,7 +36,7 @@ export interface MutationRequest extends Requested {
 /** The parts of a mutation that depend on `runsIn`. */
 interface Transaction {
   db: Db
-  repeatable: IdempotentRequest | IdempotentMailRequest | undefined
+  repeatable: IdempotentRequest | IdempotentMailMutation | undefined
   /** The first statements: locks, and the second check of the caller. Returns the fields of the call. */
   enter(tx: Tx): Promise<{ caller: Caller | UserCaller; [field: string]: unknown }>
   record(tx: Tx, entry: ReturnType<typeof entryOf>, result: MutationResult<unknown>): Promise<void>
@@ -119,7 +119,7 @@ function transactionOf(
       repeatable:
         key === undefined
           ? undefined
-          : new IdempotentMailRequest({ ...scope, projectId, key }, { params, body }),
+          : new IdempotentMailMutation({ ...scope, projectId, key }, { params, body }),
       enter: async () => ({ caller, projectId, domainId: boundDomain(caller) }),
       record: (tx, entry) => publishActivity(tx, projectId, entry),
     }

@@ -2,32 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { KeyedSemaphore } from '../scheduling/keyed-semaphore.ts'
-import { Gauge } from '../telemetry/metrics.ts'
 import { commitFailure, isRetryable, isTimedOut, translateFailure, unavailable } from './failures.ts'
 import { pgTypes } from './pg-types.ts'
-import { type DbRole, dbRoles, roleName } from './roles.ts'
+import { poolConnections, poolSize, poolWaiting } from './pool-metrics.ts'
+import { type DbRole, roleName } from './roles.ts'
 import type { DB as Schema } from './schema.gen.ts'
-
-const poolConnections = new Gauge(
-  'postern_database_connections',
-  'Database connections in the pool, by role and state.',
-  {
-    role: dbRoles,
-    state: ['idle', 'busy'],
-  },
-)
-const poolWaiting = new Gauge(
-  'postern_database_waiting',
-  'Requests waiting for a database connection, by role.',
-  {
-    role: dbRoles,
-  },
-)
-const poolSize = new Gauge(
-  'postern_database_pool_size',
-  'Maximum number of connections in the pool, by role.',
-  { role: dbRoles },
-)
 
 export type { Schema }
 

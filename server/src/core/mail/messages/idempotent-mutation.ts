@@ -16,7 +16,7 @@ interface Response {
  * core/control/idempotency, in a transaction on the mail database. The whole response is stored as JSON,
  * because the table has no columns for headers.
  */
-export class IdempotentMailRequest {
+export class IdempotentMailMutation {
   readonly #scope: KeyScope
   readonly #requestHash: Buffer
 
