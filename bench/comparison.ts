@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuSeconds, machineCpuSeconds, median, spread, table, waitForIdleMachine } from './figures.ts'
 import type { Postern } from './postern.ts'
+import { printRatio } from './result.ts'
 
 /** Compares `postern worker` with another program that does the same work. The two run alternately on one machine. */
 export interface Comparison {
@@ -82,6 +83,11 @@ export function outcomeOf(
     `medians (min–max); CPU time in ms per ${thing}, and in cores for other load on the machine.\n`,
     table([...head, 'CPU: worker', 'PostgreSQL', name, 'other load'], turns.length > 0 ? [row()] : []),
   ].join('\n')
+}
+
+/** Prints the result of the row; without a comparison, there is none. */
+export function printOutcome({ no, rival, goal }: Comparison, turns: readonly Turn[]): void {
+  if (turns.length > 0) printRatio(no, `ratio to ${rival}`, turns.map(ratioOf), { atLeast: goal })
 }
 
 export interface Arena {

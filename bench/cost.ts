@@ -9,6 +9,7 @@ import { readCost, readyToCost, type Spent } from './cost-database.ts'
 import { circumstances, cpuSeconds, table } from './figures.ts'
 import { type Part, startPostern } from './postern.ts'
 import { acceptOne, queueMails } from './queue.ts'
+import { printResult } from './result.ts'
 import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
@@ -29,6 +30,12 @@ const { values: options } = parseArgs({
 const mails = Number(options.mails)
 const idleSeconds = Number(options['idle-seconds'])
 const requestsAtOnce = 16
+/** As many as Postfix opens to one destination (default_destination_concurrency_limit). */
+const reporterSessions = 20
+/** Statements per second of an idle installation. */
+const idleStatementsGoal = 5
+/** Until the results of the last messages are published. */
+const settleMs = 1500
 const intakePort = await steadyPort()
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -63,7 +70,7 @@ try {
       await untilSent()
     }),
     await stage('reported delivered', mails, report),
-    await stage('with nothing to do, per second', idleSeconds, () => sleep(idleSeconds * 1000)),
+    await stage('with nothing to do, per second', idleSeconds, () => sleep(idleSeconds * 1000 - settleMs)),
   ]
   await parts.worker?.stop()
   stages.splice(1, 0, await stage('accepted in batches of 100', mails, () => acceptInBatches(senders, mails)))
@@ -89,6 +96,13 @@ try {
     ),
   )
   if (options.statements) for (const { what, per, spent } of stages) tellStatements(what, per, spent)
+  const idle = stages.at(-1)
+  const perSecond = idle ? statementsOf(idle) : Number.NaN
+  printResult({
+    row: 'S12',
+    verdict: perSecond <= idleStatementsGoal ? 'reached' : 'missed',
+    figures: `${perSecond.toFixed(2)} statements per second of the API, the worker and the intake, goal ≤ ${idleStatementsGoal}, ${idleSeconds} s`,
+  })
 } finally {
   sink.stop()
   await postern.stop()
@@ -125,7 +139,9 @@ async function untilSent(): Promise<void> {
 /** Sends a success report for every message in the sink, and empties the sink. */
 async function report(): Promise<void> {
   const count = sink.count()
-  const reporter = startReporter(path.join(postern.directory, 'received'), intakePort)
+  const reporter = startReporter(path.join(postern.directory, 'received'), intakePort, {
+    sessions: reporterSessions,
+  })
   for (const deadline = Date.now() + 300_000; reporter.taken() < count; await sleep(50)) {
     if (Date.now() > deadline || reporter.refused.length > 0)
       throw new Error('Not every report was accepted.')
@@ -144,7 +160,7 @@ async function stage(what: string, per: number, work: () => Promise<void>): Prom
   const cost = await readCost(postern)
   const before = { ...(await cpuUsed()), worker: await workerCpu(isOld) }
   await work()
-  await sleep(1500)
+  await sleep(settleMs)
   const worker = await workerCpu(parts.worker)
   // If a process started during the measurement, all of its CPU time counts.
   const had = parts.worker === isOld ? before.worker : { all: 0, composing: 0 }
@@ -183,15 +199,18 @@ async function workerCpu(part: Part | undefined): Promise<{ all: number; composi
   return { all: await cpuSeconds(part.pid), composing: Math.max(0, ...used) }
 }
 
-function tableRow({ what, per, spent, cpuMs }: Stage): string[] {
+/** Per message or per second. */
+function statementsOf({ per, spent }: Stage): number {
+  return spent.statements.reduce((sum, { calls }) => sum + calls, 0) / per
+}
+
+function tableRow(stage: Stage): string[] {
+  const { what, per, spent, cpuMs } = stage
   const each = (value: number, digits: number): string => (value / per).toFixed(digits)
   const { inserted, updated, inPlace, deleted, dead } = spent.rows
   return [
     what,
-    each(
-      spent.statements.reduce((sum, { calls }) => sum + calls, 0),
-      2,
-    ),
+    statementsOf(stage).toFixed(2),
     each(spent.walBytes, 0),
     each(spent.walImageBytes, 0),
     each(inserted, 1),

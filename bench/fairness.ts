@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { circumstances, median, percentile, table } from './figures.ts'
 import { startPostern } from './postern.ts'
 import { acceptOne, forgetMail, writeMails } from './queue.ts'
+import { printResult } from './result.ts'
 import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
@@ -58,6 +59,11 @@ try {
   say(table(['R11', 'p50', 'p90', 'p99', 'longest'], rows))
   say(`\nRatio of the 99th percentiles: ${ratio.toFixed(2)}; goal: at most ${goal}.`)
   if (ratio > goal) process.exitCode = 1
+  printResult({
+    row: 'R11',
+    verdict: ratio <= goal ? 'reached' : 'missed',
+    figures: `p99 ${ratio.toFixed(2)} times as long with a backlog of ${queued} messages, goal ≤ ${goal}, messages ${all('beside').length}`,
+  })
 } finally {
   sink.stop()
   await postern.stop()

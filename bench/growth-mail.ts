@@ -17,8 +17,6 @@ export interface Stored {
 
 /** Messages and recipients are retained longer than bodies. */
 const keptLongerDays = 45
-/** How long digests of reports are retained (core/mail/feedback). */
-const seenDays = 14
 const tables = ['messages', 'recipients', 'bodies', 'attempts', 'events']
 const fillers = 4
 
@@ -67,7 +65,7 @@ async function onClients(
 }
 
 async function forget(client: pg.Client): Promise<void> {
-  await client.query(`truncate mail.dispatch, mail.usage, mail.daily_counters, mail.suppressions, mail.feedback_seen, mail.outbox,
+  await client.query(`truncate mail.dispatch, mail.usage, mail.daily_counters, mail.suppressions, mail.outbox,
                                mail.idempotency`)
   // Not done day by day, because attaching a partition locks the table until the commit.
   await client.query(`do $$ declare part regclass; begin
@@ -76,8 +74,6 @@ async function forget(client: pg.Client): Promise<void> {
                    and to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD') <= ${dayOf(0)} loop
       execute format('drop table %s', part);
     end loop; end $$`)
-  // Recreated at the end.
-  await client.query('alter table mail.feedback_seen drop constraint if exists feedback_seen_pkey')
 }
 
 const dayOf = (before: number): string => `((postern.now() at time zone 'UTC')::date - ${before})`
@@ -105,10 +101,6 @@ async function fillDay(client: pg.Client, stored: Stored, before: number): Promi
     await client.query(`create table ${part} (like mail.${table} including all excluding indexes)`)
     await client.query(`insert into ${part} ${rowsOf[table]}`)
     for (const { statement } of await indexesOf(client, table, part)) await client.query(statement)
-  }
-  if (before < seenDays) {
-    await client.query(`insert into mail.feedback_seen (project_id, digest, seen_at)
-      select project_id, sha256(uuid_send(id)), at + interval '5 seconds' from made`)
   }
   await client.query(`insert into mail.daily_counters (project_id, day, sent, delivered)
     select project_id, ${dayOf(before)}, count(*), count(*) from made group by project_id`)
@@ -148,7 +140,6 @@ async function emptyDays(client: pg.Client, from: number, to: number): Promise<v
 
 /** Data that is not specific to a day. */
 async function countAndIndex(client: pg.Client): Promise<void> {
-  await client.query('alter table mail.feedback_seen add primary key (shard, project_id, digest)')
   await client.query(`insert into mail.usage (project_id, period, starts_on, accepted)
     select project_id, period, date_trunc(period, postern.now() at time zone 'UTC')::date,
            coalesce(sum(sent) filter (where day >= date_trunc(period, postern.now() at time zone 'UTC')::date), 0)

@@ -8,6 +8,7 @@ import { fillMail, type Stored } from './growth-mail.ts'
 import { fillProjects, memberOf } from './growth-projects.ts'
 import { runWrk } from './load.ts'
 import { type Postern, startPostern } from './postern.ts'
+import { printRatio } from './result.ts'
 import { makeSampleMessage } from './sample-message.ts'
 import { type Timed, timeStatements } from './timings.ts'
 
@@ -59,6 +60,11 @@ interface Measured {
   mailsPerClaim: number
 }
 
+interface Turn {
+  small: Measured
+  large: Measured
+}
+
 /** The id columns of the tables partitioned by day. */
 const idColumns = {
   messages: 'id',
@@ -85,9 +91,12 @@ try {
   const large = await open(options.data, { messages: 0, projects: 0, days: 0 })
   await grow(small, smallest)
   const rows: string[][] = []
+  const results: { stored: Stored; turns: Turn[] }[] = []
   for (const step of steps.filter(isAskedFor)) {
     await grow(large, step)
-    rows.push(await compare(small, large))
+    const turns = await compare(small, large)
+    rows.push(await tableRow(large, turns))
+    results.push({ stored: step, turns })
   }
   say(`\n${await circumstances(small.postern.superuser)};`)
   say(
@@ -96,6 +105,11 @@ try {
   say(`${describe(smallest)}; medians (min–max of the rounds); load average ${loadavg()[0]?.toFixed(1)}.\n`)
   const head = ['stored', 'S1 mails/s', 'smallest', 'slower by', 'claim ms', 'smallest', 'slower by']
   say(table([...head, 'finish ms', 'smallest', 'look ms', 'smallest', 'GB'], rows))
+  for (const { stored, turns } of results) {
+    const [what, goalAtMost] = [describe(stored), { atMost: goal }]
+    printRatio('S8', `${what}: slowdown of acceptance`, turns.map(acceptanceRatio), goalAtMost)
+    printRatio('S8', 'slowdown of claims', turns.map(claimRatio), goalAtMost)
+  }
 } finally {
   for (const { postern } of sides) await postern.stop()
 }
@@ -137,8 +151,8 @@ async function setting({ postern: { superuser } }: Side, name: string, value: st
   await sleep(200)
 }
 
-async function compare(small: Side, large: Side): Promise<string[]> {
-  const turns: { small: Measured; large: Measured }[] = []
+async function compare(small: Side, large: Side): Promise<Turn[]> {
+  const turns: Turn[] = []
   // A process spends its first seconds compiling, and the first write to a page after a checkpoint logs a full-page
   // image: a thousand projects write to ten thousand pages, ten projects only to a few. No other checkpoint occurs
   // before the end.
@@ -150,7 +164,7 @@ async function compare(small: Side, large: Side): Promise<string[]> {
       `${describe(large.stored)}, round ${round}: ${summary(turn.large)}; smallest: ${summary(turn.small)}; load ${loadavg()[0]?.toFixed(1)}`,
     )
   }
-  return tableRow(large, turns)
+  return turns
 }
 
 async function measure(side: Side): Promise<Measured> {
@@ -284,16 +298,21 @@ function summary({ accepted, claimMs, lookMs, finishMs, mailsPerClaim }: Measure
   return `${accepted.toFixed(0)}/s, claim ${ms(claimMs)} ms (p90 ${percentile(claimMs, 0.9).toFixed(2)}, ${mailsPerClaim.toFixed(0)} mails), look ${ms(lookMs)} ms, finish ${ms(finishMs)} ms`
 }
 
-async function tableRow(
-  { postern, stored }: Side,
-  turns: { small: Measured; large: Measured }[],
-): Promise<string[]> {
+function acceptanceRatio({ small, large }: Turn): number {
+  return small.accepted / large.accepted
+}
+
+function claimRatio({ small, large }: Turn): number {
+  return median(large.claimMs) / median(small.claimMs)
+}
+
+async function tableRow({ postern, stored }: Side, turns: Turn[]): Promise<string[]> {
   const of = (side: 'small' | 'large', pick: (half: Measured) => number, digits: number): string =>
     spread(
       turns.map((turn) => pick(turn[side])),
       digits,
     )
-  const ratio = (slower: (turn: { small: Measured; large: Measured }) => number): string => {
+  const ratio = (slower: (turn: Turn) => number): string => {
     const ratios = turns.map(slower)
     return `**${spread(ratios, 2)}**${median(ratios) <= goal ? '' : ', missed'}`
   }
@@ -307,10 +326,10 @@ async function tableRow(
     describe(stored),
     of('large', ({ accepted }) => accepted, 0),
     of('small', ({ accepted }) => accepted, 0),
-    ratio(({ small, large }) => small.accepted / large.accepted),
+    ratio(acceptanceRatio),
     of('large', claimed, 2),
     of('small', claimed, 2),
-    ratio(({ small, large }) => claimed(large) / claimed(small)),
+    ratio(claimRatio),
     of('large', finished, 2),
     of('small', finished, 2),
     of('large', looked, 2),

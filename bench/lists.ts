@@ -14,6 +14,7 @@ import { auditCases, type Case, projectCases, searchCases, userCases } from './l
 import { fillOnce } from './lists-fill.ts'
 import { type Plan, planOf, replay } from './lists-replay.ts'
 import { type Postern, startPostern } from './postern.ts'
+import { printResult, verdictOf } from './result.ts'
 import { captureEach, type Statement } from './statements.ts'
 
 /**
@@ -80,6 +81,19 @@ try {
   for (const { group, slowest } of groups)
     say(`\nSlowest of ${group}:\n${slowest.map((line) => `  ${line}`).join('\n')}`)
   for (const line of scans(pages)) say(line)
+  const missed = groups.filter((group) => !isMet(group)).map(({ group }) => group)
+  const scanned = groups.reduce((sum, { scans: found }) => sum + found, 0)
+  const worst = (of: (group: Summary) => number): number => Math.max(...groups.map(of))
+  printResult({
+    row: 'S5',
+    verdict: verdictOf(scanned > 0 ? ['sequential scan'] : [], missed),
+    figures: [
+      `pages ${pages.length}, worst p99 ${worst(({ api }) => api.p99).toFixed(1)} ms (goal ≤ ${goal.p99Ms})`,
+      `worst ratio to SQL ${worst(({ ratio }) => median(ratio.p99)).toFixed(2)} (goal ≤ ${goal.ratio})`,
+      `sequential scans ${scanned}`,
+      ...(missed.length > 0 ? [`missed: ${missed.join(', ')}`] : []),
+    ].join('; '),
+  })
   if (options.json)
     await writeFile(options.json, JSON.stringify({ sizes, rounds, otherLoad, groups }, null, 2))
 } finally {
@@ -206,10 +220,16 @@ function summaryOf(group: string, pages: Page[]) {
   }
 }
 
-function report(groups: ReturnType<typeof summaryOf>[]): string {
+type Summary = ReturnType<typeof summaryOf>
+
+function isMet({ api, ratio, scans: found }: Summary): boolean {
+  return median(ratio.p99) <= goal.ratio && api.p99 <= goal.p99Ms && found === 0
+}
+
+function report(groups: Summary[]): string {
   const ms = (value: number): string => value.toFixed(1)
-  const rows = groups.map(({ group, pages, short, empty, api, sql, ratio, scans }) => {
-    const isMet = median(ratio.p99) <= goal.ratio && api.p99 <= goal.p99Ms && scans === 0
+  const rows = groups.map((summary) => {
+    const { group, pages, short, empty, api, sql, ratio, scans } = summary
     const spread = `${median(ratio.p99).toFixed(2)} (${Math.min(...ratio.p99).toFixed(2)}–${Math.max(...ratio.p99).toFixed(2)})`
     return [
       group,
@@ -219,7 +239,7 @@ function report(groups: ReturnType<typeof summaryOf>[]): string {
       ratio.p50.toFixed(2),
       spread,
       String(scans),
-      isMet ? 'met' : '**missed**',
+      isMet(summary) ? 'met' : '**missed**',
     ]
   })
   const head = ['list', 'pages', 'short (empty)', 'API p50', 'p99', 'most', 'SQL p50', 'p99', 'most']

@@ -16,6 +16,8 @@ export interface Turn {
   pgbench: Measured
 }
 
+export const ratioOf = ({ api, pgbench }: Turn): number => api.perSecond / pgbench.perSecond
+
 /** `count` counts successes independently of the load generator. */
 export async function measured(
   postern: Postern,

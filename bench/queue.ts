@@ -60,7 +60,7 @@ export async function acceptOne(
 export async function forgetMail({ superuser }: Postern): Promise<void> {
   await superuser.query(
     `truncate mail.messages, mail.recipients, mail.bodies, mail.dispatch, mail.attempts, mail.events, mail.usage,
-              mail.daily_counters, mail.outbox, mail.suppressions, mail.feedback_seen`,
+              mail.daily_counters, mail.outbox, mail.suppressions`,
   )
   await superuser.query('vacuum analyze')
   await superuser.query('checkpoint')

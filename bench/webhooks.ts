@@ -10,6 +10,7 @@ import {
   type Measured,
   measured,
   outcomeOf,
+  printOutcome,
   untilEmpty,
 } from './comparison.ts'
 import { type Endpoint, forgetWebhooks, makeEndpoints, writeEvents } from './endpoints.ts'
@@ -72,6 +73,7 @@ try {
     `${rounds} rounds of ${total - warmUp} events of ${body.length} bytes each, after a warm-up of ${warmUp}, to ${receivers} endpoints, ${receivers * atOnceEach} concurrent requests;`,
   )
   say(outcomeOf(comparison, turns))
+  printOutcome(comparison, turns)
 } finally {
   receiver.stop()
   await postern.stop()

@@ -27,6 +27,7 @@ const own = {
   databasePassword: secretOf('db'),
   mtaPassword: secretOf('mta'),
   awsSecret: secretOf('aws'),
+  kumomtaToken: secretOf('kumomta'),
 }
 const receiver = await startReceiver()
 const collector = await startCollector()
@@ -46,6 +47,7 @@ const stage = await openStage({
       // The second host does not offer TLS, so it is never sent the password; mail is sent through the first host.
       POSTERN_MTA_HOSTS: `${mta}, ${mta.replace('smtp://', `smtp://postern:${own.mtaPassword}@`)}`,
       POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example.net',
+      POSTERN_KUMOMTA_TOKENS: own.kumomtaToken,
       AWS_SECRET_ACCESS_KEY: own.awsSecret,
     }
   },
@@ -60,6 +62,7 @@ const canaries: Canary[] = [
   { name: 'database password', text: own.databasePassword },
   { name: 'MTA password', text: own.mtaPassword },
   { name: 'AWS secret', text: own.awsSecret },
+  { name: 'KumoMTA token', text: own.kumomtaToken },
   { name: 'API key', text: stage.secret.replace(/^pk_live_/, '') },
 ]
 /** The output of commands that print no secrets. */
@@ -149,6 +152,8 @@ describe('secrets', () => {
     )
     await submit(stage.secret)
     await submit(`${stage.secret}x`)
+    assert.equal(await postLogRecords(own.kumomtaToken), 200)
+    assert.equal(await postLogRecords(`${own.kumomtaToken}x`), 401)
     const id = await stage.send({ to: ['anna@example.net'], text: 'The control of the dump' })
     await stage.settled(id, 'delivered')
     await receiver.until(2, '/events')
@@ -286,6 +291,13 @@ function privateHalf(pem: string): { text: string; bytes: Buffer } {
   const letters = pem.replace(/-----[^-]+-----|\s/g, '')
   const { d = '' } = createPrivateKey(pem).export({ format: 'jwk' })
   return { text: letters.slice(Math.ceil(letters.length * 0.4)), bytes: Buffer.from(d, 'base64url') }
+}
+
+/** Posts log records as KumoMTA does, with this token. */
+async function postLogRecords(token: string): Promise<number> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
+  const url = `${stage.apiUrl}/v1/intake/kumomta`
+  return (await fetch(url, { method: 'POST', headers, body: '[{"type":"Delivery"}]' })).status
 }
 
 /** Submits a message by SMTP with this password. */

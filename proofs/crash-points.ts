@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { circumstances } from '../bench/figures.ts'
+import { printResult } from '../bench/result.ts'
 import { examine, type Findings } from './crash-points/check-life.ts'
 import { describePoint, Installation, keyOf, type Point } from './crash-points/installation.ts'
 import { Life, type Variant, variants } from './crash-points/variants.ts'
@@ -75,7 +76,10 @@ try {
   )
   // On a busy machine the order of statements varies, so a point may not be reached.
   const isProved = options['counts-only'] ? sum((tally) => tally.survived) > 0 : unmet === 0 && of > 0
-  if (faults.length > 0 || !isProved) process.exitCode = 1
+  const hasFailed = faults.length > 0 || !isProved
+  if (hasFailed) process.exitCode = 1
+  const figures = `${sum((tally) => tally.survived)} of ${of} points survived, not reached ${unmet}, life cycles ${lives}`
+  printResult({ verdict: hasFailed ? 'failed' : 'reached', figures, seed })
 } finally {
   await Promise.all(installations.map((installation) => installation.close()))
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { circumstances, table } from '../bench/figures.ts'
+import { printResult, verdictOf } from '../bench/result.ts'
 import { type Attack, Attacker } from './neighbours/attack.ts'
 import { cpu } from './neighbours/cpu.ts'
 import { fanout } from './neighbours/fanout.ts'
@@ -199,6 +200,17 @@ async function printResults(tried: readonly Tried[]): Promise<void> {
   for (const fault of verdict) say(`FAULT: ${fault}`)
   say(verdict.length === 0 ? 'The quiet tenant was not affected.' : `${verdict.length} kinds of faults.`)
   if (verdict.length > 0) process.exitCode = 1
+  const sum = (count: (result: Result) => number): number =>
+    tried.reduce((total, { result }) => total + count(result), 0)
+  printResult({
+    verdict: verdictOf(faults, late),
+    figures: [
+      `attacks ${tried.length}, messages ${sum(({ mails }) => mails)}, lost ${sum(({ lost }) => lost.length)}, ` +
+        `received twice ${sum(({ duplicates }) => duplicates.length)}, refused ${sum(({ refused }) => refused.length)}`,
+      ...faults,
+      ...late,
+    ].join('; '),
+  })
 }
 
 function countsRow({ attack, attacker, result }: Tried): string[] {

@@ -17,9 +17,17 @@ export interface Reporter {
 }
 
 const betweenTriesMs = 200
-const sessions = 4
 
-export function startReporter(ledger: string, intakePort: number): Reporter {
+export interface ReporterOptions {
+  /** Concurrent SMTP sessions. Postfix opens 20 (default_destination_concurrency_limit). */
+  sessions?: number
+}
+
+export function startReporter(
+  ledger: string,
+  intakePort: number,
+  { sessions = 4 }: ReporterOptions = {},
+): Reporter {
   const transport = nodemailer.createTransport({
     pool: true,
     host: '127.0.0.1',

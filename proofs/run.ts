@@ -11,6 +11,7 @@ import {
   type PosternOptions,
   startPostern,
 } from '../bench/postern.ts'
+import { printResult, verdictOf } from '../bench/result.ts'
 import { makeSenders, type Sender } from '../bench/senders.ts'
 import { type Sink, startSink } from '../bench/sink.ts'
 import { steadyPort } from '../server/src/testing/peers/steady-port.ts'
@@ -185,15 +186,15 @@ async function runOnStage(
 
   const verdict = await checkResults(stage, inFlight)
   const late = faultReport.late ?? []
-  const faults = [
+  const counted = [
     ...(isDrained ? [] : ['the queue did not drain']),
     ...faultsOf(verdict),
     ...(faultReport.faults ?? []),
-    ...(run.isCountsOnly ? [] : late),
     ...reporter.refused.map((line) => `report refused: ${line}`),
     ...(await miscounts(stage)),
     ...((await run.findFaults?.(stage, verdict)) ?? []),
   ]
+  const faults = [...counted, ...(run.isCountsOnly ? [] : late)]
   say(`\n${await circumstances(ground.pool)};`)
   say(`seed ${run.seed}; ${seconds} s under load; ${faultReport.lines.join('\n')}`)
   say(summary(load.loadResults, verdict, inFlight))
@@ -202,7 +203,15 @@ async function runOnStage(
   if (verdict.wrongResponses.length > 0) say(await internalErrors(ground.postern.directory))
   say(faults.length === 0 ? 'Nothing was lost.' : `${faults.length} kinds of faults.`)
   if (faults.length > 0) process.exitCode = 1
+  printResult({
+    verdict: verdictOf(counted, late),
+    figures: [figuresOf(verdict), ...faultReport.lines.filter(isPlain), ...counted, ...late].join('; '),
+    seed: run.seed,
+  })
 }
+
+/** Not a table. */
+const isPlain = (line: string): boolean => !line.includes('|')
 
 /** The errors that the API logged for 500 responses. */
 async function internalErrors(directory: string): Promise<string> {
@@ -327,6 +336,9 @@ async function miscounts({ query }: Stage): Promise<string[]> {
     count === recipients ? [] : [`${what} is ${count}, but there are ${recipients} recipients`],
   )
 }
+
+const figuresOf = ({ promised, lost, duplicates, unexplainedDuplicates, unfinished }: Verdict): string =>
+  `promised ${promised}, lost ${lost.length}, received twice ${duplicates} (unexplained ${unexplainedDuplicates.length}), not final ${unfinished.length}`
 
 function summary(loadResults: LoadResults, verdict: Verdict, inFlight: FaultReport['inFlight']): string {
   const { requests, repetitions, refused, unanswered, answers } = loadResults

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { circumstances, median, percentile, table } from '../bench/figures.ts'
 import { startPostern } from '../bench/postern.ts'
 import { writeMails } from '../bench/queue.ts'
+import { printResult, verdictOf } from '../bench/result.ts'
 import { makeSenders } from '../bench/senders.ts'
 import { readPostgres } from './crash-points/postgres.ts'
 import { openTap, type Passing } from './crash-points/tapped-proxy.ts'
@@ -173,15 +174,19 @@ async function tell({ fed, fedFor, most, left, begin }: Run): Promise<void> {
       ? []
       : ['the machine could not create as many messages']),
   ]
-  const faults = [
+  const counted = [
     ...(left === 0 ? [] : [`${left} messages are left`]),
     ...(Number(sent) === fed ? [] : [`${sent} of ${fed} went through`]),
     ...(Number(age) > 0 ? [] : ['no transaction held a snapshot']),
-    ...(isCountsOnly ? [] : late),
   ]
+  const faults = [...counted, ...(isCountsOnly ? [] : late)]
   if (isCountsOnly) reportTimeViolations(late)
   for (const fault of faults) say(`FAULT: ${fault}`)
   const held = isCountsOnly ? 'All messages were processed.' : 'Claims stayed within the limit.'
   say(faults.length === 0 ? held : `${faults.length} kinds of faults.`)
   if (faults.length > 0) process.exitCode = 1
+  printResult({
+    verdict: verdictOf(counted, late),
+    figures: `${fed} messages at ${(fed / fedFor).toFixed(0)}/s, claims p99 ${percentile(all, 0.99).toFixed(1)} ms (goal ≤ ${goalMs}), left ${left}`,
+  })
 }

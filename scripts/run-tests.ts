@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { printResult } from '../bench/result.ts'
 import { bundlePackages } from './bundled-packages.ts'
 import { prepareKeys } from './prepared-keys.ts'
 import { buildServer, builtProgram, isServerStale } from './server-build.ts'
@@ -70,6 +71,7 @@ export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> 
   process.on('SIGINT', () => {})
   const first = await runAll(runs)
   process.stdout.write(slowestFiles(first.records))
+  printResult({ verdict: first.isGreen ? 'reached' : 'failed', figures: figuresOf(first), seed })
   if (first.isGreen) return first.remove()
   process.exitCode = 1
   const failed = first.failedFiles()
@@ -78,6 +80,15 @@ export async function runTests(...runs: [TestRun, ...TestRun[]]): Promise<void> 
   if (repeated.length > 0) process.stdout.write('\nRepeating the failed files.\n')
   const again = repeated.length > 0 ? await runAll([{ files: repeated, atOnce: 1, timeoutMs }]) : undefined
   reportFailures(first, again)
+}
+
+/** The number of tests, and the figures that the tests printed. */
+function figuresOf(results: Results): string {
+  const count = (type: 'file' | 'pass'): number =>
+    results.records.filter((record) => record.type === type).length
+  const totals = `test files ${count('file')}, passed ${count('pass')}, failed ${results.failures().length}`
+  const printed = results.records.flatMap((record) => (record.type === 'figures' ? [record.text] : []))
+  return [totals, ...printed].join('; ')
 }
 
 async function runAll(runs: readonly TestRun[]): Promise<Results> {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import {
-  opensTransaction,
+  type SentStatement,
+  StatementReader,
   splitter,
-  stringsOf,
+  tagOf,
   writesOf,
 } from '../../server/src/testing/peers/postgres-wire.ts'
 import type { Reader, Watcher } from './tapped-proxy.ts'
@@ -14,6 +15,7 @@ import type { Reader, Watcher } from './tapped-proxy.ts'
 export const readPostgres = (watch: Watcher): Reader => new PostgresReader(watch)
 
 interface Statement {
+  text: string
   what: string
   isWrite: boolean
   isCommit: boolean
@@ -24,12 +26,11 @@ class PostgresReader implements Reader {
   readonly back: (chunk: Buffer) => Buffer
   readonly #watch: Watcher
   #isOver = false
-  #text = ''
-  /** The transaction status of the last response: idle, open or failed. */
-  #status = 'I'
+  readonly #statements = new StatementReader()
   /** The tables changed since BEGIN. */
   #changed: string[] = []
-  #pending: Statement | undefined
+  /** The statements without a response yet; undefined for those that are not watched. */
+  readonly #pending: (Statement | undefined)[] = []
   #tag = ''
 
   constructor(watch: Watcher) {
@@ -40,38 +41,36 @@ class PostgresReader implements Reader {
 
   /** Returns false if this message and all later ones must not be forwarded. */
   #ask(type: string, body: Buffer): boolean {
-    if (type === 'P') this.#text = stringsOf(body)[1] ?? ''
-    if (type === 'Q') this.#text = stringsOf(body)[0] ?? ''
-    if (this.#isOver || (type !== 'Q' && type !== 'E')) return !this.#isOver
-    if (this.#status === 'I') this.#changed = []
-    this.#pending = this.#statementOf(this.#text)
-    if (this.#pending)
-      this.#isOver = this.#watch({ what: this.#pending.what, when: 'before', text: this.#text })
+    if (this.#isOver) return false
+    const sent = this.#statements.read(type, body)
+    if (!sent) return true
+    if (!sent.isInTransaction) this.#changed = []
+    const statement = this.#statementOf(sent)
+    this.#pending.push(statement)
+    if (statement) this.#isOver = this.#watch({ what: statement.what, when: 'before', text: sent.text })
     return !this.#isOver
   }
 
-  #statementOf(text: string): Statement | undefined {
+  #statementOf({ text, opensTransaction }: SentStatement): Statement | undefined {
     if (/^\s*commit\b/i.test(text)) {
       if (this.#changed.length === 0) return undefined
       const what = `COMMIT (${[...new Set(this.#changed)].sort().join(', ')})`
-      return { what, isWrite: true, isCommit: true }
+      return { text, what, isWrite: true, isCommit: true }
     }
-    if (opensTransaction(text) || !concernsMail(text)) return undefined
+    if (opensTransaction || !concernsMail(text)) return undefined
     const writes = writesOf(text)
-    return { what: nameOf(text, writes), isWrite: writes.length > 0, isCommit: false }
+    return { text, what: nameOf(text, writes), isWrite: writes.length > 0, isCommit: false }
   }
 
   #answer(type: string, body: Buffer): boolean {
     if (this.#isOver) return false
-    if (type === 'C') this.#tag = stringsOf(body)[0] ?? ''
+    if (type === 'C') this.#tag = tagOf(body)
     if (type !== 'Z') return true
-    this.#status = body.toString('latin1')
-    const done = this.#pending
-    this.#pending = undefined
+    const done = this.#pending.shift()
     if (!done) return true
     const isVain = done.isWrite && !done.isCommit && / 0$/.test(this.#tag)
-    if (done.isWrite && !isVain) this.#changed.push(...writesOf(this.#text))
-    this.#isOver = this.#watch({ what: done.what, when: 'after', isVain, text: this.#text })
+    if (done.isWrite && !isVain) this.#changed.push(...writesOf(done.text))
+    this.#isOver = this.#watch({ what: done.what, when: 'after', isVain, text: done.text })
     return !this.#isOver
   }
 }

@@ -58,9 +58,10 @@ create table mail.recipients (
                                          'complained', 'suppressed', 'canceled')),
   -- The last reply or diagnostic from a remote server.
   reply text,
-  -- The number of accepted reports about this recipient. Everyone who receives the message knows its return path and can
-  -- send any number of reports, so core/mail/feedback limits them. Not indexed, so updates stay on the same page (HOT).
-  reports smallint not null default 0 check (reports >= 0),
+  -- The digests of the reports that were applied to this recipient, 16 octets each. A report that arrives twice causes one
+  -- event. Everyone who receives the message knows its return path and can send any number of reports, so
+  -- core/mail/feedback limits them to 40 and one complaint. Not indexed, so updates stay on the same page (HOT).
+  report_digests bytea not null default '' check (length(report_digests) <= 656),
   updated_at timestamptz not null default postern.now(),
   primary key (shard, message_id, recipient_no)
 ) partition by range (message_id);
@@ -408,20 +409,7 @@ call postern.protect('mail.inbound_bodies');
 grant select, insert, update, delete on mail.inbound_bodies to postern_mail;
 grant select on mail.inbound_bodies to postern_admin;
 
--- Feedback, suppressions and counters.
-
--- Applied reports. A report that arrives twice causes one event.
-create table mail.feedback_seen (
-  project_id bigint not null,
-  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
-  digest bytea not null check (length(digest) = 32),
-  seen_at timestamptz not null default postern.now(),
-  primary key (shard, project_id, digest)
-);
-create index on mail.feedback_seen (seen_at);
-call postern.protect('mail.feedback_seen');
-grant select, insert, update, delete on mail.feedback_seen to postern_mail;
-grant select on mail.feedback_seen to postern_admin;
+-- Suppressions and counters.
 
 create table mail.suppressions (
   project_id bigint not null,
@@ -521,12 +509,16 @@ grant select on mail.control_applied to postern_admin, postern_readonly;
 
 -- Partitions.
 
--- The tables partitioned by day. For each: whether queued messages keep its partitions from being dropped, and for how many
--- extra days its partitions are retained. Reports arrive late, and messages can be accepted a month before they are sent.
-create function mail.partitioned_tables() returns table (name text, holds_mail boolean, longer_days integer)
+-- The tables partitioned by day. For each: whether queued messages keep its partitions from being dropped, for how many
+-- extra days its partitions are retained, and the fill factor of its pages. Reports arrive late, and messages can be
+-- accepted a month before they are sent. A recipient is updated two or three times, and an update that finds no room on its
+-- page has to update every index.
+create function mail.partitioned_tables()
+returns table (name text, holds_mail boolean, longer_days integer, fill_percent integer)
 language sql immutable set search_path = pg_catalog as $$
-  values ('messages', true, 45), ('recipients', true, 45), ('bodies', true, 0), ('attempts', true, 0),
-         ('events', false, 0), ('delivery_attempts', false, 0), ('inbound', false, 0), ('inbound_bodies', false, 0)
+  values ('messages', true, 45, 100), ('recipients', true, 45, 70), ('bodies', true, 0, 100), ('attempts', true, 0, 100),
+         ('events', false, 0, 100), ('delivery_attempts', false, 0, 100), ('inbound', false, 0, 100),
+         ('inbound_bodies', false, 0, 100)
 $$;
 revoke execute on function mail.partitioned_tables from public;
 
@@ -556,10 +548,10 @@ begin
     for day in select generate_series(today - 1, today + ahead_days, interval '1 day')::date loop
       continue when to_regclass(format('mail.%I', cut.name || to_char(day, '_YYYYMMDD'))) is not null;
       execute format(
-        'create table mail.%I partition of mail.%I for values from (%L) to (%L)',
+        'create table mail.%I partition of mail.%I for values from (%L) to (%L) with (fillfactor = %s)',
         cut.name || to_char(day, '_YYYYMMDD'), cut.name,
         postern.uuid7_floor(day::timestamp at time zone 'UTC'),
-        postern.uuid7_floor((day + 1)::timestamp at time zone 'UTC'));
+        postern.uuid7_floor((day + 1)::timestamp at time zone 'UTC'), cut.fill_percent);
       made := made + 1;
     end loop;
     for part in

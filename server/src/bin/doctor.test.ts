@@ -56,6 +56,15 @@ describe('postern doctor', () => {
     })
   }
 
+  test('accepts an MTA without DSN if KumoMTA posts its log records', async () => {
+    const { env: changes } = planted.find(({ what }) => what === 'an MTA without DSN') ?? assert.fail()
+    const results = await run('mta', { ...changes, POSTERN_KUMOMTA_TOKENS: 'kumomta-token-'.repeat(3) })
+    assert.deepEqual(
+      results.map(({ level }) => level),
+      ['ok'],
+    )
+  })
+
   test('reports every mistake in the configuration, and skips the other checks', async () => {
     const { status, stdout } = await callPostern(
       { ...bareEnvironment, POSTERN_HTTP_PORT: 'x', POSTERN_HTTP_PROT: '1' },

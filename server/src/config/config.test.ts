@@ -115,14 +115,29 @@ describe('the configuration', () => {
     )
   })
 
+  test('accepts several KumoMTA tokens, each long enough to be secret and usable in a header', () => {
+    const [one, other] = ['a'.repeat(32), '+/='.repeat(20)] as const
+    assert.deepEqual(loadConfig(usable).kumomtaTokens, [])
+    assert.deepEqual(loadConfig({ ...usable, POSTERN_KUMOMTA_TOKENS: `${one}, ${other}` }).kumomtaTokens, [
+      one,
+      other,
+    ])
+    for (const wrong of ['a'.repeat(31), `${one}, short`, `${one} ${one}`, 'ü'.repeat(40)]) {
+      assert.deepEqual(problemsOf({ ...usable, POSTERN_KUMOMTA_TOKENS: wrong }), [
+        'POSTERN_KUMOMTA_TOKENS must be tokens of at least 32 ASCII characters each, without spaces',
+      ])
+    }
+  })
+
   test('never repeats a secret in an error message', () => {
     const found = problemsOf({
       POSTERN_DATABASE_URL: 'mysql://postern:canary-password@db',
       POSTERN_AUTH_SECRETS: 'canary-secret',
       POSTERN_MASTER_KEYS: 'canary:key',
+      POSTERN_KUMOMTA_TOKENS: `${'a'.repeat(32)}, canary-token`,
       POSTERN_PUBLIC_URL: 'canary-url',
     })
-    assert.equal(found.length, 4)
+    assert.equal(found.length, 5)
     assert.ok(!found.join().includes('canary'))
   })
 

@@ -21,6 +21,7 @@ import {
   sesRegion,
   share,
   signerKey,
+  tokens,
   topicArns,
   versionedSecrets,
 } from './values.ts'
@@ -307,6 +308,16 @@ export const settings = {
       "Empty: the public endpoint in the topic's region.",
     default: '',
     parse: (value: string) => (value === '' ? undefined : bareUrl(value).origin),
+  },
+  kumomtaTokens: {
+    name: 'POSTERN_KUMOMTA_TOKENS',
+    about:
+      'Tokens, separated by commas, each at least 32 characters: $(openssl rand -hex 32). A KumoMTA server that sends ' +
+      'one of them (Authorization: Bearer) can post its log records to POSTERN_PUBLIC_URL/v1/intake/kumomta as delivery ' +
+      'reports; see docs/operations/kumomta.md. To rotate a token, list the old and the new one. Empty: none.',
+    default: '',
+    secret: true,
+    parse: tokens,
   },
   dnsServers: {
     name: 'POSTERN_DNS_SERVERS',

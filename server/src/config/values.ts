@@ -200,6 +200,15 @@ export function versionedSecrets(value: string): { version: number; value: strin
   return secrets
 }
 
+/** Bearer tokens. Printable ASCII, so that they can be sent in an HTTP header. */
+export function tokens(value: string): string[] {
+  const all = list(value)
+  if (all.some((token) => !/^[\x21-\x7e]{32,}$/.test(token))) {
+    throw new Wrong('must be tokens of at least 32 ASCII characters each, without spaces')
+  }
+  return all
+}
+
 export function masterKeys(value: string): [MasterKey, ...MasterKey[]] {
   const [first, ...others] = list(value).map((entry): MasterKey => {
     const [, id, hex] = /^([\w.-]{1,32}):([0-9a-f]{64})$/i.exec(entry) ?? []

@@ -19,6 +19,7 @@ import { invitationKeyOf } from '../core/control/members/invitations.ts'
 import { createSystemMail, type SystemMail } from '../core/control/notifications/system-mail.ts'
 import { forwardConfirmationKeyOf } from '../core/control/routes/forward-confirmations.ts'
 import { Vault } from '../core/control/secrets/vault.ts'
+import { FeedbackGroups } from '../core/mail/feedback/feedback-groups.ts'
 import { verpKeysOf } from '../core/mail/feedback/match-bounce.ts'
 import { srsKeysOf } from '../core/mail/feedback/srs-path.ts'
 import { AnalysisThreads } from '../core/mail/inbound/analysis-threads.ts'
@@ -28,6 +29,7 @@ import { BodyReader, type BodyReaderOptions } from '../customer/messages/body-re
 import { ComposerThreads } from '../formats/composer-threads.ts'
 import type { BounceDeps } from '../intake/bounces/bounces.ts'
 import type { InboundDeps } from '../intake/inbound/inbound.ts'
+import type { KumomtaDeps } from '../intake/kumomta/kumomta.ts'
 import type { Certificate } from '../intake/smtp/certificate.ts'
 import type { SnsDeps } from '../intake/sns/sns.ts'
 import type { SubmissionDeps } from '../intake/submission/submission.ts'
@@ -39,6 +41,7 @@ import {
   type Db,
   type UnscopedDb,
 } from '../platform/db/db.ts'
+import type { HintListener } from '../platform/db/hints.ts'
 import { createRateLimit, type RateLimit } from '../platform/http/rate-limit.ts'
 import { JobRunner, JobSender } from '../platform/jobs/jobs.ts'
 import { createResolver, type Resolver } from '../platform/net/dns.ts'
@@ -62,6 +65,8 @@ export interface Context {
    * used only for reads.
    */
   db: { admin: UnscopedDb; customer: CustomerDb; everywhere: UnscopedDb; identity: Db }
+  /** Hints sent in the control database. */
+  hints: HintListener
   /** The mail databases. */
   cells: Cells
   /** This process's cell; undefined if the process runs on the control side. */
@@ -92,6 +97,7 @@ export interface Context {
   endpoints: EndpointDeps
   orders: EndpointCommandDeps
   sending: Sending
+  feedback: FeedbackGroups
   /** Undefined if no MTA or no sender address is configured. */
   systemMail: SystemMail | undefined
   close(): Promise<void>
@@ -174,6 +180,7 @@ export function createContext(
     config,
     log,
     db,
+    hints: database.hints,
     cells,
     home,
     replicas,
@@ -188,7 +195,7 @@ export function createContext(
     bodyReader,
     dns,
     guard,
-    runner: new JobRunner({ db: statements, onError }),
+    runner: new JobRunner({ db: statements, hints: database.hints, onError }),
     jobs,
     domains: {
       vault,
@@ -221,6 +228,13 @@ export function createContext(
         onError(error, 'the last use of an API key could not be recorded'),
       ),
     },
+    feedback: new FeedbackGroups({
+      cells,
+      suppressOn: config.suppressOn,
+      name: config.returnPathHost,
+      byteLimits: config,
+      log,
+    }),
     systemMail: mails,
     async close() {
       for (const remove of removeCollectors) remove()
@@ -295,6 +309,7 @@ export const auditSignerOf = ({
 export const workerDeps = ({
   config,
   db,
+  hints,
   cells,
   home,
   replicas,
@@ -309,6 +324,7 @@ export const workerDeps = ({
   systemMail,
 }: Context): WorkerDeps => ({
   db: db.admin,
+  hints,
   cells,
   home,
   // With cells, each cell's workers send its mail, and the control side's workers run the jobs.
@@ -347,20 +363,26 @@ export const workerDeps = ({
   publicUrl: config.publicUrl,
 })
 
-export const snsDeps = ({ config, cells, log }: Context): SnsDeps => ({
-  cells,
+export const snsDeps = ({ config, feedback, log }: Context): SnsDeps => ({
   keys: verpKeysOf(config.masterKeys),
-  suppressOn: config.suppressOn,
+  feedback,
   topicArns: config.sesTopicArns,
   endpoint: config.snsEndpoint,
   log,
 })
 
+export const kumomtaDeps = ({ config, feedback, log }: Context): KumomtaDeps => ({
+  keys: verpKeysOf(config.masterKeys),
+  feedback,
+  tokens: config.kumomtaTokens,
+  log,
+})
+
 export const bounceDeps = (
-  { config, cells, analysisThreads, log }: Context,
+  { config, feedback, analysisThreads, log }: Context,
   tls: Certificate | undefined,
 ): BounceDeps => ({
-  cells,
+  feedback,
   analysisThreads,
   reporters: {
     networks: networksOf(config.feedbackReporters.networks),
@@ -369,9 +391,7 @@ export const bounceDeps = (
   relays: networksOf(config.relayNetworks),
   keys: verpKeysOf(config.masterKeys),
   srsKeys: srsKeysOf(config.masterKeys),
-  suppressOn: config.suppressOn,
   returnPathHost: config.returnPathHost,
-  byteLimits: config,
   host: config.intakeHost,
   port: config.bouncePort,
   tls,

@@ -7,18 +7,31 @@ import { type Check, type Finding, failure, messageOf, ok, unlessFound, warning 
 /** Checks each MTA for what docs/operations/mta.md requires. Sends nothing: the transaction is reset before DATA. */
 export const mtaCheck: Check = {
   name: 'mta',
-  async run({ settings: { mtaHosts, publicUrl, returnPathHost } }) {
+  async run({ settings: { mtaHosts, publicUrl, returnPathHost, kumomtaTokens } }) {
     if (mtaHosts.length === 0) return [ok('No MTA is configured (POSTERN_MTA_HOSTS is empty).')]
-    const findings = await Promise.all(
-      mtaHosts.map((url) => checkMta(smtpAddressOf(url), publicUrl.hostname, `doctor@${returnPathHost}`)),
-    )
+    const own = {
+      name: publicUrl.hostname,
+      sender: `doctor@${returnPathHost}`,
+      needsDsn: kumomtaTokens.length === 0,
+    }
+    const findings = await Promise.all(mtaHosts.map((url) => checkMta(smtpAddressOf(url), own)))
     return findings.flat()
   },
 }
 
 const timeouts = { openMs: 8_000, silenceMs: 8_000, mailMs: 8_000, idleMs: 8_000 }
 
-async function checkMta(address: SmtpAddress, name: string, sender: string): Promise<Finding[]> {
+interface MtaExpectations {
+  name: string
+  sender: string
+  /** False if the MTA may be KumoMTA, which posts its log records instead of sending DSNs. */
+  needsDsn: boolean
+}
+
+async function checkMta(
+  address: SmtpAddress,
+  { name, sender, needsDsn }: MtaExpectations,
+): Promise<Finding[]> {
   const where = `${address.host}:${address.port}`
   let session: SmtpClient
   try {
@@ -33,7 +46,7 @@ async function checkMta(address: SmtpAddress, name: string, sender: string): Pro
   }
   try {
     return unlessFound(
-      [...missingOffers(session, address, where), await relayFault(session, where, sender)],
+      [...missingOffers(session, address, needsDsn), await relayFault(session, where, sender)],
       `The MTA at ${where} relays mail and offers every extension that Postern needs.`,
     )
   } finally {
@@ -46,13 +59,14 @@ const neededBytes = maxMessageBytes + 64 * 1024
 
 function missingOffers(
   { extensions, isEncrypted }: SmtpClient,
-  { host }: SmtpAddress,
-  where: string,
+  { host, port }: SmtpAddress,
+  needsDsn: boolean,
 ): Finding[] {
+  const where = `${host}:${port}`
   const sizeLimit = Number(extensions.get('SIZE') || 0)
   const isHere = host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
   return [
-    ...(extensions.has('DSN')
+    ...(extensions.has('DSN') || !needsDsn
       ? []
       : [
           failure(

@@ -38,7 +38,7 @@ export async function readReport(raw: Buffer): Promise<Report | undefined> {
       const machine = textOf(type)
       return machine === undefined ? undefined : groupsOf(machine)
     },
-    original: groupsOf(returned ?? '')[0] ?? new Map(),
+    original: headerFieldsOf(returned ?? ''),
   }
 }
 
@@ -54,6 +54,9 @@ function beginning(raw: Buffer): Buffer {
 
 const isReport = ({ headers }: Email): boolean =>
   headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
+
+/** The header of a message. */
+export const headerFieldsOf = (message: string): Fields => groupsOf(message)[0] ?? new Map()
 
 /** RFC 822 fields, unfolded. Lines that are not fields are skipped. */
 function groupsOf(text: string): Fields[] {

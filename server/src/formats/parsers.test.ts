@@ -4,18 +4,20 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { readJwt } from '../core/control/access/strict-jwt.ts'
 import { isWellFormed, newSecret } from '../core/control/api-keys/secret.ts'
-import { classifyDelivery, classifySesEvent } from '../core/mail/feedback/classify.ts'
+import { classifyDelivery, classifyKumoRecord, classifySesEvent } from '../core/mail/feedback/classify.ts'
 import { makeLink, readLink } from '../core/mail/inbound/link.ts'
 import { certificatePathOf, readSnsMessage, regionOfTopic } from '../providers/sns.ts'
 import { mutated, slowMessages } from '../testing/fixtures/hostile-mail.ts'
 import * as reports from '../testing/fixtures/mta-reports.ts'
 import { ParserTiming } from '../testing/harness/parser-timing.ts'
 import { Chance, seed } from '../testing/harness/random.ts'
+import { type KumoRecordType, kumoRecord } from '../testing/peers/kumo-records.ts'
 import { type SesEventType, sesEvent } from '../testing/peers/ses-events.ts'
 import { readAddress, readInternationalAddress } from './address.ts'
 import { enhancedStatusOf, replyCodeOf, replyText } from './enhanced-status.ts'
 import { splitFields, submittedBounds, unfolded } from './header.ts'
 import { readIncomingReport } from './incoming-report.ts'
+import { readKumoLogRecord } from './kumo-log-record.ts'
 import { lineFault } from './line-limits.ts'
 import { readMailbox } from './mailbox.ts'
 import { parseMail } from './parse-mail.ts'
@@ -91,6 +93,17 @@ const sesEvents = eventTypes.map((type) =>
     },
     type,
   ),
+)
+const recordTypes: KumoRecordType[] = [
+  'Delivery',
+  'Bounce',
+  'TransientFailure',
+  'OOB',
+  'Feedback',
+  'Reception',
+]
+const kumoRecords = recordTypes.map((type) =>
+  JSON.stringify(kumoRecord({ sender: `${token}@bounces.example.com`, recipient: 'bob@example.org' }, type)),
 )
 const snsMessages = ['Notification', 'SubscriptionConfirmation'].map((Type, n) =>
   JSON.stringify({
@@ -174,6 +187,29 @@ const parsers: Record<string, Parser> = {
       const event = readSesEvent(text.toString())
       if (event) classifySesEvent(event)
       return event !== undefined
+    },
+  },
+  'KumoMTA log record': {
+    samples: buffers(kumoRecords),
+    crafted: [
+      ...largeJson,
+      ...['content', 'original_message'].flatMap((name) =>
+        repeated(['a', '\\n', 'a:\\n', ' \\n', '5.1.1 ', '\\r', ': <'], 80_000).map((text) => {
+          const member = `{"${name}":"${text}"}`
+          return Buffer.from(`{"type":"Feedback","id":"1","response":${member},"feedback_report":${member}}`)
+        }),
+      ),
+    ],
+    read(text) {
+      let value: unknown
+      try {
+        value = JSON.parse(text.toString())
+      } catch {
+        return false
+      }
+      const record = readKumoLogRecord(value)
+      if (record) classifyKumoRecord(record)
+      return record !== undefined
     },
   },
   'message of SNS': {

@@ -1,10 +1,11 @@
 import { adminRoutes } from '../admin/routes.ts'
-import { type Context, snsDeps } from '../context/context.ts'
+import { type Context, kumomtaDeps, snsDeps } from '../context/context.ts'
 import { trustedKeysOf } from '../core/control/audit/keys.ts'
 import { linkKeysOf } from '../core/mail/inbound/link.ts'
 import { forwardPageRoutes } from '../customer/forward-page.ts'
 import { customerRoutes } from '../customer/routes.ts'
 import { inboundLinkRoute } from '../intake/inbound/download-links.ts'
+import { kumomtaRoute } from '../intake/kumomta/kumomta.ts'
 import { snsRoute } from '../intake/sns/sns.ts'
 import { PosternError } from '../platform/errors.ts'
 import { refuseOtherMethods } from '../platform/http/allowed-methods.ts'
@@ -98,6 +99,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     uses: sending.uses,
   })
   snsRoute(app, snsDeps(context))
+  if (config.kumomtaTokens.length > 0) kumomtaRoute(app, kumomtaDeps(context))
   inboundLinkRoute(app, {
     cells,
     analysisThreads: context.analysisThreads,

@@ -9,7 +9,6 @@ import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
 import { purgeConfirmationMails } from '../core/control/routes/forward-confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
 import { dropBodies } from '../core/mail/dispatch/partitions.ts'
-import { purgeFeedbackSeen } from '../core/mail/feedback/feedback.ts'
 import { purgeMailIdempotency } from '../core/mail/messages/idempotency.ts'
 import { purgeApplied } from '../core/outbox/relay-to-mail.ts'
 import type { Cell, Cells } from '../platform/db/cells.ts'
@@ -58,7 +57,6 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'past daily counts': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
-    'old report digests': purgeEach(purgeFeedbackSeen),
     'applied outbox ids': purgeEach(purgeApplied),
     'bodies of sent mail': () =>
       eachCell(cells, async ({ name: cell, mail }) => {

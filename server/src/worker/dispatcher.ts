@@ -19,6 +19,7 @@ import type { SrsKeys } from '../core/mail/feedback/srs-path.ts'
 import type { ComposerThreads } from '../formats/composer-threads.ts'
 import type { VerpKeys } from '../formats/verp.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
+import { type HintListener, Waiter } from '../platform/db/hints.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { Counter, DurationHistogram } from '../platform/telemetry/metrics.ts'
 import { follow, readStoredTrace, type Span, SpanKind, within } from '../platform/telemetry/tracing.ts'
@@ -44,6 +45,10 @@ export interface DispatchDeps {
    * Called before each claim. While it returns false, nothing is claimed; mail in flight is still completed.
    */
   mayClaim?: () => boolean
+  /** Without hints, the database is polled more often. */
+  hints?: HintListener
+  /** For tests. */
+  idleRefreshMs?: number
   log: Logger
 }
 
@@ -63,8 +68,13 @@ const handoverSeconds = new DurationHistogram(
   [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 120],
 )
 
-/** Polling interval of an idle worker; on average, a message waits half of this time. */
+/** Polling interval of an idle worker without hints; on average, a message waits half of this time. */
 const idleMs = { least: 50, most: 250 }
+/**
+ * Interval at which a worker that receives hints and has no lanes refreshes its lanes. Mail can become ready without a
+ * hint, for example in a cell when a project is unlocked: that hint is sent in the control database.
+ */
+const usualIdleRefreshMs = 5_000
 /** Interval at which lanes are refreshed while there is work. */
 const refreshEveryMs = 250
 const sweepEveryMs = 1_000
@@ -123,21 +133,28 @@ export class Dispatcher {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping
+    const { hints, idleRefreshMs = usualIdleRefreshMs } = this.#deps
+    const waiter = hints?.waiter('mail') ?? new Waiter()
     const refreshes = new Every(refreshEveryMs)
+    const idleRefreshes = new Every(idleRefreshMs)
     const sweeps = new Every(sweepEveryMs)
     const expiries = new Every(expireEveryMs)
+    const canWaitForHint = () => waiter.isListening && !this.#queue.hasLanes
     let idle = idleMs.least
+    let isWoken = false
     while (!signal.aborted) {
       try {
-        if (sweeps.isDue()) await this.#sweep()
+        const hasReady = sweeps.isDue() && (await this.#sweep())
         if (expiries.isDue()) await this.#queue.expire()
         if (this.#deps.mayClaim?.() === false) {
           idle = idleMs.most
           await sleep(idle, undefined, { signal }).catch(() => {})
           continue
         }
-        if (idle > idleMs.least || !this.#queue.hasLanes || refreshes.isDue())
-          await this.#queue.refreshLanes()
+        const isRefreshDue = canWaitForHint()
+          ? isWoken || hasReady || idleRefreshes.isDue()
+          : idle > idleMs.least || !this.#queue.hasLanes || refreshes.isDue()
+        if (isRefreshDue) await this.#queue.refreshLanes()
         const claimed = await this.#claim()
         if (claimed > 0) {
           idle = idleMs.least
@@ -146,7 +163,10 @@ export class Dispatcher {
           idle = idleMs.least
           await this.#untilSlotFreed()
         } else {
-          await sleep(idle, undefined, { signal }).catch(() => {})
+          const waited = waiter.wait(canWaitForHint() ? sweepEveryMs : idle, signal)
+          // Many hints in a row, for example about held mail, do not cause more than one refresh in this time.
+          await sleep(idleMs.least, undefined, { signal }).catch(() => {})
+          isWoken = await waited
           idle = Math.min(idleMs.most, idle * 2)
         }
       } catch (error) {
@@ -154,11 +174,14 @@ export class Dispatcher {
         await sleep(failureMs, undefined, { signal }).catch(() => {})
       }
     }
+    waiter.close()
   }
 
-  async #sweep(): Promise<void> {
-    const { hasResults } = await this.#queue.sweep()
+  /** Returns true if messages became ready. */
+  async #sweep(): Promise<boolean> {
+    const { hasReady, hasResults } = await this.#queue.sweep()
     if (hasResults) await this.#publisher.sweep()
+    return hasReady
   }
 
   /** Waits for a quarter of the slots, or for any free slot after `gatherMs`. */

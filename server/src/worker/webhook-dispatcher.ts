@@ -3,14 +3,20 @@ import type { Dispatcher } from 'undici'
 import type { Vault } from '../core/control/secrets/vault.ts'
 import { DeliveryResults } from '../core/mail/webhooks/delivery-results.ts'
 import { DeliveryRun, type DeliveryRunDeps } from '../core/mail/webhooks/delivery-run.ts'
-import { type Claim, type ClaimedQueue, EndpointQueues } from '../core/mail/webhooks/endpoint-queues.ts'
+import {
+  type Claim,
+  type ClaimedQueue,
+  EndpointQueues,
+  type Work,
+} from '../core/mail/webhooks/endpoint-queues.ts'
 import { FanOut } from '../core/mail/webhooks/fan-out.ts'
 import { PendingDeliveries } from '../core/mail/webhooks/pending-deliveries.ts'
-import { requestMs } from '../core/mail/webhooks/post.ts'
 import { type RetryDelay, retryDelayMs as usualRetryDelayMs } from '../core/mail/webhooks/retry-schedule.ts'
 import { defaultSlots, type SlotCounts, WebhookSlots } from '../core/mail/webhooks/slots.ts'
 import { Targets } from '../core/mail/webhooks/targets.ts'
+import { requestMs, WebhookClient } from '../core/mail/webhooks/webhook-client.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
+import { type HintListener, Waiter } from '../platform/db/hints.ts'
 import type { NetGuard } from '../platform/net/net-guard.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
@@ -32,11 +38,17 @@ export interface WebhookDispatcherDeps {
    */
   requestTimeoutMs?: number | undefined
   retryDelayMs?: RetryDelay | undefined
+  /** Without hints, the database is polled more often. */
+  hints?: HintListener
+  /** For tests. */
+  idlePollMs?: number
   log: Logger
 }
 
-/** Polling interval of an idle worker. */
+/** Polling interval of an idle worker without hints. */
 const idleMs = { least: 50, most: 250 }
+/** Polling interval of an idle worker that receives hints, unless a retry is due earlier. */
+const usualIdlePollMs = 5_000
 /** Polling interval while runs are in progress. */
 const busyMs = 20
 const failureMs = 1_000
@@ -54,6 +66,8 @@ const maxFailingClaims = 10
 
 export class WebhookDispatcher {
   readonly #log: Logger
+  readonly #hints: HintListener | undefined
+  readonly #idlePollMs: number
   readonly #agent: Dispatcher
   readonly #queues: EndpointQueues
   readonly #fanOut: FanOut
@@ -76,8 +90,12 @@ export class WebhookDispatcher {
     random = Math.random,
     requestTimeoutMs = requestMs,
     retryDelayMs = usualRetryDelayMs,
+    hints,
+    idlePollMs = usualIdlePollMs,
   }: WebhookDispatcherDeps) {
     this.#log = log
+    this.#hints = hints
+    this.#idlePollMs = idlePollMs
     this.#queues = new EndpointQueues(db)
     this.#fanOut = new FanOut(db, (error, projectId) =>
       log.error({ err: error, project_id: projectId }, 'webhook fan-out failed; retrying'),
@@ -98,7 +116,7 @@ export class WebhookDispatcher {
     })
     this.#runDeps = {
       db,
-      agent: this.#agent,
+      client: new WebhookClient(this.#agent, requestTimeoutMs),
       userAgent,
       pending: new PendingDeliveries(db),
       targets: new Targets(db, vault),
@@ -107,7 +125,6 @@ export class WebhookDispatcher {
         log.error({ err: error, lost }, 'webhook results could not be recorded'),
       ),
       random,
-      requestTimeoutMs,
       retryDelayMs,
       log,
     }
@@ -128,11 +145,19 @@ export class WebhookDispatcher {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping
+    const waiter = this.#hints?.waiter('webhooks') ?? new Waiter()
     let idle = idleMs.least
     while (!signal.aborted) {
       try {
-        const isBusy = await this.#step()
+        const { isBusy, idleForMs } = await this.#step()
         idle = isBusy ? idleMs.least : Math.min(idleMs.most, idle * 2)
+        if (idleForMs !== undefined && waiter.isListening) {
+          await Promise.all([
+            waiter.wait(idleForMs, signal),
+            sleep(busyMs, undefined, { signal }).catch(() => {}),
+          ])
+          continue
+        }
         const pause = isBusy ? 0 : this.#runs.size > 0 ? busyMs : idle
         const paused = sleep(pause, undefined, { signal }).catch(() => {})
         await Promise.race([paused, this.#fanningOut ?? paused])
@@ -141,10 +166,11 @@ export class WebhookDispatcher {
         await sleep(failureMs, undefined, { signal }).catch(() => {})
       }
     }
+    waiter.close()
   }
 
-  /** Returns true if there was work. */
-  async #step(): Promise<boolean> {
+  /** `isBusy`: queues were claimed. `idleForMs`: how long there will be no work, unless a hint arrives. */
+  async #step(): Promise<{ isBusy: boolean; idleForMs?: number }> {
     const work = await this.#queues.findWork()
     if (work.has_fan_outs) this.#startFanOut()
     if (work.has_replays) await this.#queues.replay()
@@ -152,10 +178,15 @@ export class WebhookDispatcher {
     const [healthy, failing] = [this.#claimOf('healthy'), this.#claimOf('failing')]
     const isDue =
       work.is_woken || (work.has_healthy && healthy.most > 0) || (work.has_failing && failing.most > 0)
-    if (!isDue || this.#runDeps.results.isBehind) return false
+    if (!isDue || this.#runDeps.results.isBehind) return { isBusy: false, ...this.#idleTimeOf(work) }
     const claimed = await this.#queues.claim({ healthy, failing })
     for (const queue of claimed) this.#startRun(queue)
-    return claimed.length > 0
+    return { isBusy: claimed.length > 0 }
+  }
+
+  #idleTimeOf({ next_due_ms, ...work }: Work): { idleForMs?: number } {
+    if (this.#runs.size > 0 || Object.values(work).includes(true)) return {}
+    return { idleForMs: Math.min(this.#idlePollMs, next_due_ms ?? this.#idlePollMs) }
   }
 
   /** Runs concurrently with the queues: a project with a slow fan-out does not delay existing deliveries. */

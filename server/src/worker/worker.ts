@@ -18,6 +18,7 @@ import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes
 import { keepPartitions } from '../core/mail/dispatch/partitions.ts'
 import { cancelIfScheduled } from '../core/mail/messages/messages.ts'
 import type { Cell, Cells, MailOf } from '../platform/db/cells.ts'
+import type { HintListener } from '../platform/db/hints.ts'
 import { pendingMigrations } from '../platform/db/migrate.ts'
 import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import type { QueueName } from '../platform/jobs/queues.ts'
@@ -38,7 +39,7 @@ export type WorkerDeps = CheckDeps &
   ResetMailDeps &
   ConfirmationDeps &
   OwnerNoticeDeps &
-  Omit<OutboxRelayDeps, 'mailDb' | 'shards'> & {
+  Omit<OutboxRelayDeps, 'mailDb' | 'shards' | 'hints'> & {
     runner: JobRunner
     cells: Cells
     mailOf: MailOf
@@ -49,6 +50,8 @@ export type WorkerDeps = CheckDeps &
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
     webhooks: Omit<WebhookDispatcherDeps, 'db' | 'log'>
+    /** Hints sent in the control database. */
+    hints: HintListener
     /** Whether any cell has a control replica, which needs a heartbeat. */
     hasCopies: boolean
   }
@@ -128,10 +131,15 @@ export function startWorker(deps: WorkerDeps): Worker {
 }
 
 /** The loops that send a cell's mail and webhooks. */
-const loopsOf = ({ dispatch, webhooks, log }: WorkerDeps, { mail: db }: Cell) => [
-  new Dispatcher({ ...dispatch, db, log }),
-  new WebhookDispatcher({ ...webhooks, db, log }),
+const loopsOf = ({ dispatch, webhooks, log }: WorkerDeps, { mail: db, hints }: Cell) => [
+  new Dispatcher({ ...dispatch, db, hints, log }),
+  new WebhookDispatcher({ ...webhooks, db, hints, log }),
 ]
+
+const relayDepsOf = ({ db, hints, log }: WorkerDeps, { mail, shards, hints: mailHints }: Cell) => ({
+  ...{ db, mailDb: mail, shards, log },
+  hints: { mail: mailHints, control: hints === mailHints ? hints : undefined },
+})
 
 const retryMs = 2_000
 
@@ -151,7 +159,7 @@ async function start(
         for (const loop of loops) loop.start()
         log.info('working')
         await Promise.all([
-          home && runOutboxRelays({ db, mailDb: home.mail, shards: home.shards, log }, signal),
+          home && runOutboxRelays(relayDepsOf(deps, home), signal),
           hasJobs && hasCopies && keepHeartbeat({ db, log }, signal),
         ])
         return

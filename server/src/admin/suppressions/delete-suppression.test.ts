@@ -109,7 +109,7 @@ describe('suppressions.delete', () => {
       messageId: '0198f2a4-7777-7000-8000-000000000001',
       recipient: address,
     }
-    await api.context.cells.all[0].mail.transaction((tx) => suppressComplained(tx, complaint))
+    await api.context.cells.all[0].mail.transaction((tx) => suppressComplained(tx, [complaint]))
     await apply()
     assert.deepEqual(await suppressed(id), [address])
   })

@@ -5,6 +5,7 @@ export async function insert(tx: Tx, projectId: number, topic: string, payload: 
   await sql`
     insert into control.outbox (project_id, topic, payload)
     values (${projectId}, ${topic}, ${JSON.stringify(payload)}::jsonb)`.execute(tx)
+  tx.hint('outbox')
 }
 
 export interface ControlRow {
@@ -72,6 +73,13 @@ export async function insertMailRow(
   await sql`
     insert into mail.outbox (project_id, topic, payload)
     values (${projectId}, ${topic}, ${JSON.stringify(payload)}::jsonb)`.execute(tx)
+  tx.hint('outbox')
+}
+
+/** Without a lock. */
+export async function hasMailRows(tx: ReadTx): Promise<boolean> {
+  const { rows } = await sql<{ exists: boolean }>`select exists (select from mail.outbox)`.execute(tx)
+  return rows[0]?.exists ?? false
 }
 
 /**

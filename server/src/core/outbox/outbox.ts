@@ -3,7 +3,8 @@ import type { EventType } from '../shared/events.ts'
 import { insert, insertMailRow } from './outbox.sql.ts'
 
 // The transactional outboxes between the control side and the mail side. A message is a row that is inserted in the same
-// transaction as the change. A worker relays it within about a second: relay-to-mail.ts and relay-to-control.ts.
+// transaction as the change. A hint wakes a worker, which relays the row within about a second: relay-to-mail.ts and
+// relay-to-control.ts.
 
 /**
  * The messages from the control side to the mail side (control.outbox), by topic. Each is applied exactly once, in the

@@ -1,9 +1,9 @@
-import type { Db } from '../../platform/db/db.ts'
+import type { UnscopedDb } from '../../platform/db/db.ts'
 import { activityTopic, relayActivity } from '../control/activity/relay.ts'
 import { relayDisabledEndpoints, relayEndpointHealth } from '../control/endpoints/health.ts'
 import { dueProjectStats, relayProjectStats } from '../control/reputation/project-stats.ts'
 import type { OutboxHandler, Write } from './handler.ts'
-import { deleteMailRows, selectMailRows, tryReadLock } from './outbox.sql.ts'
+import { deleteMailRows, hasMailRows, selectMailRows, tryReadLock } from './outbox.sql.ts'
 
 // Relays changes from the mail database to the control database, through mail.outbox.
 //
@@ -13,8 +13,8 @@ import { deleteMailRows, selectMailRows, tryReadLock } from './outbox.sql.ts'
 
 export interface RelayDeps {
   /** Connected with the administrative role. */
-  db: Db
-  mailDb: Db
+  db: UnscopedDb
+  mailDb: UnscopedDb
   /** This cell's shards, or undefined for all shards. */
   shards?: readonly number[] | undefined
 }
@@ -30,13 +30,16 @@ const handlers: Record<string, OutboxHandler> = {
 const rowsAtMost = 1000
 const dueAtMost = 200
 
-/** `isMore`: call again immediately. */
+/** `isMore`: call again immediately. `isEmpty`: there was nothing to relay. */
 export async function relayToControl({
   db,
   mailDb,
   shards,
-}: RelayDeps): Promise<{ relayed: number; isMore: boolean }> {
-  const due = await db.read((tx) => dueProjectStats(tx, dueAtMost, shards))
+}: RelayDeps): Promise<{ relayed: number; isMore: boolean; isEmpty: boolean }> {
+  const due = await db.readOne((tx) => dueProjectStats(tx, dueAtMost, shards))
+  if (due.length === 0 && !(await mailDb.readOne(hasMailRows))) {
+    return { relayed: 0, isMore: false, isEmpty: true }
+  }
   const reading = await mailDb.read(async (tx) => {
     if (!(await tryReadLock(tx))) return undefined
     const rows = await selectMailRows(tx, Object.keys(handlers), rowsAtMost)
@@ -48,7 +51,7 @@ export async function relayToControl({
     }
     return { rows, writes }
   })
-  if (!reading) return { relayed: 0, isMore: false }
+  if (!reading) return { relayed: 0, isMore: false, isEmpty: false }
   let relayed = 0
   let finished = 0
   for (const write of reading.writes) {
@@ -60,5 +63,5 @@ export async function relayToControl({
   // Rows that could not be relayed come first again in the next call. If there was no progress, wait a second.
   const isMore =
     (reading.rows.length === rowsAtMost && finished > 0) || (due.length === dueAtMost && relayed > 0)
-  return { relayed, isMore }
+  return { relayed, isMore, isEmpty: false }
 }

@@ -251,6 +251,7 @@ describe('the control outbox', () => {
       db,
       mailDb: {
         read: (work) => mailDb.read(work),
+        readOne: (query) => mailDb.readOne(query),
         dryRun: (work) => mailDb.dryRun(work),
         async transaction<T>(work: Parameters<typeof mailDb.transaction<T>>[0]) {
           await relayToMail(deps)

@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../../platform/db/db.ts'
+import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { writeEvents } from '../mail/messages/events.ts'
@@ -26,8 +26,8 @@ import type { OutboxMessages, Topic } from './outbox.ts'
 
 export interface OutboxDeps {
   /** Connected with the administrative role. */
-  db: Db
-  mailDb: Db
+  db: UnscopedDb
+  mailDb: UnscopedDb
   /** This cell's shards, or undefined for all shards. */
   shards?: readonly number[] | undefined
 }
@@ -64,17 +64,19 @@ const handlers: Handlers = {
 
 const pageRows = 100
 
-/** Applies all rows, or stops when the signal aborts. */
+/** Applies all rows, or stops when the signal aborts. `isEmpty`: there were no rows. */
 export async function relayToMail(
   { db, mailDb, shards }: OutboxDeps,
   signal?: AbortSignal,
-): Promise<{ applied: number; isMore: boolean }> {
+): Promise<{ applied: number; isMore: boolean; isEmpty: boolean }> {
   const topics = Object.keys(handlers)
   let failure: unknown
   let done = 0
+  let isEmpty = true
   for (let afterId = 0; !signal?.aborted; ) {
-    const rows = await mailDb.read((tx) => selectRows(tx, topics, { afterId, atMost: pageRows, shards }))
+    const rows = await mailDb.readOne((tx) => selectRows(tx, topics, { afterId, atMost: pageRows, shards }))
     const applied: number[] = []
+    if (rows.length > 0) isEmpty = false
     for (const row of rows) {
       try {
         await mailDb.transaction((tx) => applyOnce(tx, row))
@@ -92,7 +94,7 @@ export async function relayToMail(
     afterId = last.id
   }
   if (failure !== undefined) throw failure
-  return { applied: done, isMore: false }
+  return { applied: done, isMore: false, isEmpty }
 }
 
 async function applyOnce(tx: Tx, { id, project_id, topic, payload }: ControlRow): Promise<void> {

@@ -1,9 +1,8 @@
 import { domainToASCII } from 'node:url'
-import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
-import type { ByteLimits } from '../../core/control/caps/caps.ts'
+import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { reportCount } from '../../core/mail/feedback/feedback.ts'
 import { type FeedbackDeps, ingestReport } from '../../core/mail/feedback/ingest-report.ts'
-import { decodeReturnPath } from '../../core/mail/feedback/match-bounce.ts'
+import { decodeReturnPath, type VerpToken } from '../../core/mail/feedback/match-bounce.ts'
 import { isSrsPath, type SrsKeys } from '../../core/mail/feedback/srs-path.ts'
 import type { AnalysisThreads } from '../../core/mail/inbound/analysis-threads.ts'
 import { PosternError } from '../../platform/errors.ts'
@@ -15,7 +14,6 @@ import { processingLimit, Refusal, temporaryFailure, tooManyUnknown, userUnknown
 import { isReporter, type Reporters } from './reporters.ts'
 
 export interface BounceSessionDeps extends FeedbackDeps {
-  byteLimits: ByteLimits
   /** Keys for the return paths of forwarded mail. */
   srsKeys: SrsKeys
   analysisThreads: AnalysisThreads
@@ -36,21 +34,35 @@ const complaintsPerMinute = 300
 /** The shared addressee for all complaints, except those from networks that are configured as reporters. */
 const complaints = 'complaints'
 
+/** A recipient that exists. */
+interface Recipient {
+  /** The message that a return path identifies; undefined for other addresses. */
+  mail: VerpToken | undefined
+  isForComplaints: boolean
+  /** The network and addressee that a report is charged to. */
+  senderKey: Whose
+}
+
 /** The SMTP commands of the return-path MX: RCPT checks the address, DATA ingests the report. */
 export class BounceSession {
   readonly #deps: BounceSessionDeps
   readonly #budget = new BufferBudget(bufferBytes)
   readonly #refused = createRateLimit(refusalsPerMinute, 'this address')
   readonly #complaints = createRateLimit(complaintsPerMinute, 'this network')
+  /** The recipients accepted at RCPT. */
+  readonly #recipients = new WeakMap<SMTPServerAddress, Recipient>()
 
   constructor(deps: BounceSessionDeps) {
     this.#deps = deps
   }
 
   /** RCPT. Null if the recipient is accepted. */
-  async checkRecipient(address: string, remoteAddress: string): Promise<Refusal | null> {
-    const senderKey = this.#senderKeyOf(address, remoteAddress)
-    if (senderKey) return this.#checkLimits(senderKey, this.#isForComplaints(address), remoteAddress)
+  async checkRecipient(address: SMTPServerAddress, remoteAddress: string): Promise<Refusal | null> {
+    const recipient = this.#recipientOf(address.address, remoteAddress)
+    if (recipient) {
+      this.#recipients.set(address, recipient)
+      return this.#checkLimits(recipient, remoteAddress)
+    }
     try {
       await this.#refused(networkOf(remoteAddress))
     } catch {
@@ -60,25 +72,23 @@ export class BounceSession {
   }
 
   /**
-   * The network and addressee that a report is charged to; undefined for an address that does not exist. A
-   * return path contains the sending project's shard: all projects in a shard count as one addressee.
+   * Undefined for an address that does not exist. A return path contains the sending project's shard: all projects
+   * in a shard count as one addressee.
    */
-  #senderKeyOf(address: string, remoteAddress: string): Whose | undefined {
+  #recipientOf(address: string, remoteAddress: string): Recipient | undefined {
     const { keys, srsKeys, relays, reporters } = this.#deps
-    const shard = decodeReturnPath(keys, address)?.shard
-    if (shard !== undefined) return senderKeyOf(relays, remoteAddress, `shard ${shard}`)
-    if (this.#isForComplaints(address)) {
+    const mail = decodeReturnPath(keys, address)
+    const isForComplaints = !mail && this.#isForComplaints(address)
+    const chargedTo = (addressee: string): Recipient => ({
+      ...{ mail, isForComplaints, senderKey: senderKeyOf(relays, remoteAddress, addressee) },
+    })
+    if (mail) return chargedTo(`shard ${mail.shard}`)
+    if (isForComplaints) {
       const isKnown = isReporter(reporters, { address: remoteAddress })
-      return senderKeyOf(
-        relays,
-        remoteAddress,
-        isKnown ? `complaints of ${networkOf(remoteAddress)}` : complaints,
-      )
+      return chargedTo(isKnown ? `complaints of ${networkOf(remoteAddress)}` : complaints)
     }
     const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
-    return isSrsPath(srsKeys, address)
-      ? senderKeyOf(relays, remoteAddress, `return paths of ${domain}`)
-      : undefined
+    return isSrsPath(srsKeys, address) ? chargedTo(`return paths of ${domain}`) : undefined
   }
 
   #isForComplaints(address: string): boolean {
@@ -86,9 +96,12 @@ export class BounceSession {
     return local !== '' && domainToASCII(domain) === this.#deps.returnPathHost
   }
 
-  async #checkLimits(senderKey: Whose, isComplaint: boolean, remoteAddress: string): Promise<Refusal | null> {
+  async #checkLimits(
+    { senderKey, isForComplaints }: Recipient,
+    remoteAddress: string,
+  ): Promise<Refusal | null> {
     if (this.#deps.analysisThreads.isSpent(senderKey)) return processingLimit()
-    if (!isComplaint || senderKey.isUnlimited) return null
+    if (!isForComplaints || senderKey.isUnlimited) return null
     return this.#complaints(networkOf(remoteAddress)).then(
       () => null,
       () => new Refusal(451, '4.7.1 Too many complaint reports, try again later'),
@@ -97,12 +110,12 @@ export class BounceSession {
 
   /** DATA. Resolves when the report is committed. */
   async receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
-    const address = session.envelope.rcptTo[0]?.address ?? ''
-    const senderKey = this.#senderKeyOf(address, session.remoteAddress)
-    if (!senderKey) throw new Error('a recipient was not accepted at RCPT')
-    const owners = [networkOf(session.remoteAddress), senderKey.addressee]
+    const [address] = session.envelope.rcptTo
+    const recipient = address && this.#recipients.get(address)
+    if (!recipient) throw new Error('a recipient was not accepted at RCPT')
+    const owners = [networkOf(session.remoteAddress), recipient.senderKey.addressee]
     await withBufferedMail(stream, { budget: this.#budget, owners, isShared: true }, (raw) =>
-      this.#ingest(raw, address, senderKey, session.remoteAddress),
+      this.#ingest(raw, recipient, session.remoteAddress),
     )
   }
 
@@ -121,12 +134,16 @@ export class BounceSession {
     throw new Refusal(550, '5.7.1 Complaint reports require a valid DKIM signature aligned with From')
   }
 
-  async #ingest(raw: Buffer, address: string, senderKey: Whose, remoteAddress: string): Promise<void> {
-    const { log, keys, analysisThreads, returnPathHost: name } = this.#deps
+  async #ingest(
+    raw: Buffer,
+    { mail, isForComplaints, senderKey }: Recipient,
+    remoteAddress: string,
+  ): Promise<void> {
+    const { log, analysisThreads } = this.#deps
     try {
-      if (this.#isForComplaints(address)) await this.#requireReporter(raw, senderKey, remoteAddress)
+      if (isForComplaints) await this.#requireReporter(raw, senderKey, remoteAddress)
       const read = await analysisThreads.readReport(raw, senderKey)
-      await ingestReport({ ...this.#deps, name }, { raw, read }, decodeReturnPath(keys, address))
+      await ingestReport(this.#deps, { raw, read }, mail)
     } catch (error) {
       if (error instanceof Refusal) throw error
       if (error instanceof PosternError && error.code === 'rate_limited') throw processingLimit()

@@ -5,28 +5,27 @@ import nodemailer from 'nodemailer'
 import { verpKeysOf } from '../../core/mail/feedback/match-bounce.ts'
 import { srsKeysOf } from '../../core/mail/feedback/srs-path.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
-import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
 import { type ReportName, reportAbout } from '../../testing/fixtures/mail-reports.ts'
 import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
 import { localReporters, loopback, testAnalysisThreads } from '../../testing/harness/analysis-threads.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openCells, testDatabase } from '../../testing/harness/database.ts'
+import { feedbackIn } from '../../testing/harness/feedback.ts'
 import { type BounceDeps, startBounces } from './bounces.ts'
 
 /** Reports sent over real SMTP by a well-behaved client. */
 const database = await testDatabase()
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const logLines: string[] = []
+const log = createLogger('debug', { write: (line) => void logLines.push(line) })
 const deps: BounceDeps = {
-  cells: openCells(database, { poolSize: 6 }),
+  feedback: feedbackIn(openCells(database, { poolSize: 6 }), log),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   analysisThreads: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
-  suppressOn: new Set(['5.1.1']),
-  log: createLogger('debug', { write: (line) => void logLines.push(line) }),
-  byteLimits: ampleByteLimits,
+  log,
   returnPathHost: 'bounces.example.org',
   host: '127.0.0.1',
   port: 0,

@@ -43,7 +43,7 @@ export async function startBounces(deps: BounceDeps): Promise<Listener> {
     // Unknown recipients are counted per network.
     maxErrors: Number.POSITIVE_INFINITY,
     disableReverseLookup: true,
-    onRcptTo: ({ address }, { remoteAddress }, callback) =>
+    onRcptTo: (address, { remoteAddress }, callback) =>
       void bounces.checkRecipient(address, remoteAddress).then(callback),
     onData: (stream, session, callback) =>
       void bounces.receive(stream, session).then(

@@ -6,12 +6,12 @@ import nodemailer from 'nodemailer'
 import { verpKeysOf } from '../../core/mail/feedback/match-bounce.ts'
 import { srsKeysOf } from '../../core/mail/feedback/srs-path.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
-import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
 import { type Report, reportAbout } from '../../testing/fixtures/mail-reports.ts'
 import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
 import { localReporters, loopback, testAnalysisThreads } from '../../testing/harness/analysis-threads.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openCells, testDatabase } from '../../testing/harness/database.ts'
+import { feedbackIn } from '../../testing/harness/feedback.ts'
 import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { makeCertificate } from '../../testing/peers/certificate.ts'
 import { losingConnection, startPostgresProxy } from '../../testing/peers/postgres-proxy.ts'
@@ -24,16 +24,15 @@ const database = await testDatabase()
 const proxy = await startPostgresProxy(database.url)
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const logLines: string[] = []
+const log = createLogger('info', { write: (line) => void logLines.push(line) })
 const deps: BounceDeps = {
-  cells: openCells({ ...database, url: proxy.urlOf(database.url) }),
+  feedback: feedbackIn(openCells({ ...database, url: proxy.urlOf(database.url) }), log),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   analysisThreads: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
-  suppressOn: new Set(['5.1.1']),
-  log: createLogger('info', { write: (line) => void logLines.push(line) }),
-  byteLimits: ampleByteLimits,
+  log,
   returnPathHost: 'bounces.example.org',
   host: '127.0.0.1',
   port: 0,
@@ -75,7 +74,7 @@ describe('an unavailable database', () => {
     const mail = await makeMail(project)
     const url = new URL(database.url)
     url.port = '1'
-    const away = await start({ cells: openCells({ ...database, url: url.href }) })
+    const away = await start({ feedback: feedbackIn(openCells({ ...database, url: url.href }), log) })
     assert.match(await send(away, reportOf(mail)), /^451 4\.3\.0/)
     assert.equal((await stateOf(mail)).status, 'sent')
     assert.match(

@@ -4,12 +4,12 @@ import { describe, test } from 'node:test'
 import { verpKeysOf } from '../../core/mail/feedback/match-bounce.ts'
 import { srsKeysOf } from '../../core/mail/feedback/srs-path.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
-import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
 import { reportAbout } from '../../testing/fixtures/mail-reports.ts'
 import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
 import { localReporters, loopback, testAnalysisThreads } from '../../testing/harness/analysis-threads.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openCells, testDatabase } from '../../testing/harness/database.ts'
+import { feedbackIn } from '../../testing/harness/feedback.ts'
 import { Chance, seed } from '../../testing/harness/random.ts'
 import { SmtpClient } from '../../testing/peers/smtp-client.ts'
 import { startBounces } from '../bounces/bounces.ts'
@@ -20,15 +20,13 @@ import { LineEnds } from './strict-server.ts'
 const database = await testDatabase()
 const keys = verpKeysOf([{ id: '1', key: randomBytes(32) }])
 const listener = await startBounces({
-  cells: openCells(database),
+  feedback: feedbackIn(openCells(database)),
   keys,
   srsKeys: srsKeysOf([{ id: '1', key: randomBytes(32) }]),
   analysisThreads: testAnalysisThreads(),
   reporters: localReporters,
   relays: loopback,
-  suppressOn: new Set<string>(),
   log: createLogger('silent'),
-  byteLimits: ampleByteLimits,
   returnPathHost: 'bounces.example.org',
   host: '127.0.0.1',
   port: 0,

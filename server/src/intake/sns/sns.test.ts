@@ -10,6 +10,7 @@ import { mailRows, type TestMail } from '../../testing/fixtures/mail-rows.ts'
 import { snsForgeries } from '../../testing/fixtures/sns-forgeries.ts'
 import { cleanUp } from '../../testing/harness/cleanup.ts'
 import { openCells, testDatabase } from '../../testing/harness/database.ts'
+import { feedbackIn } from '../../testing/harness/feedback.ts'
 import { Chance, seed } from '../../testing/harness/random.ts'
 import { losingConnection, startPostgresProxy } from '../../testing/peers/postgres-proxy.ts'
 import { type SesEventType, sesEvent } from '../../testing/peers/ses-events.ts'
@@ -26,8 +27,8 @@ const log = createLogger('debug', { write: (line) => void logLines.push(line) })
 const otherTopic = 'arn:aws:sns:eu-west-1:111122223333:postern-other'
 const app = createHttpServer({ log, trustedProxies: ['127.0.0.1'], isHttps: false })
 snsRoute(app, {
-  cells: openCells({ ...database, url: proxy.urlOf(database.url) }),
-  ...{ keys, log, suppressOn: new Set(['5.1.1']), endpoint: peer.url },
+  feedback: feedbackIn(openCells({ ...database, url: proxy.urlOf(database.url) }), log),
+  ...{ keys, log, endpoint: peer.url },
   topicArns: [peer.topicArn, otherTopic],
 })
 const url = await app.listen({ host: '127.0.0.1', port: 0 })

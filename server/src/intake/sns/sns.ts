@@ -1,4 +1,3 @@
-import { seenDays } from '../../core/mail/feedback/feedback.ts'
 import type { FeedbackDeps } from '../../core/mail/feedback/ingest-report.ts'
 import { ingestSesEvent } from '../../core/mail/feedback/ingest-ses-event.ts'
 import { PosternError } from '../../platform/errors.ts'
@@ -24,8 +23,8 @@ export interface SnsDeps extends FeedbackDeps {
 /** Size limit of an SNS message. */
 const maxBytes = 256 * 1024
 const dayMs = 24 * 3600_000
-// Shorter than the deduplication period for feedback, so a replayed message is either known or too old.
-const maxAgeMs = (seenDays - 1) * dayMs
+// Two weeks after a recipient's last change of status, only complaints are still applied.
+const maxAgeMs = 13 * dayMs
 const maxAheadMs = 5 * 60_000
 // Far above the rate that a misconfiguration would cause.
 const refusalsPerMinute = 60

@@ -64,7 +64,7 @@ describe('a batcher', () => {
       answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason.message)),
       ['1!', 'not 2', '3!', '4!', '5!'],
     )
-    assert.deepEqual(groups, [[1, 2, 3, 4], [1, 2], [1], [2], [3, 4], [5]])
+    assert.deepEqual(groups, [[1, 2, 3, 4], [1, 2], [3, 4], [1], [2], [5]])
   })
 
   test('rejects the whole group without a retry if the database is unreachable', async () => {

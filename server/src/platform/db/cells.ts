@@ -1,4 +1,5 @@
 import type { CustomerDb, Database, Db, UnscopedDb } from './db.ts'
+import type { HintListener } from './hints.ts'
 
 /**
  * A mail database. Projects are hashed to shards, and shards are assigned to cells, so all of a project's
@@ -12,6 +13,8 @@ export interface Cell {
   admin: Db
   customer: CustomerDb
   mail: UnscopedDb
+  /** Hints sent in the cell's database. */
+  hints: HintListener
 }
 
 export const shardCount = 1024
@@ -58,4 +61,5 @@ export const cellIn = (
   admin: database.as('admin'),
   customer: database.asCustomer(),
   mail: database.as('mail'),
+  hints: database.hints,
 })

@@ -64,6 +64,35 @@ test('a transaction with a swallowed statement error fails instead of committing
   assert.equal((await plansNamed('swallowed')).length, 0)
 })
 
+test('a prepared statement whose result type a migration changes is prepared again', async () => {
+  const pool = openDatabase(database, { poolSize: 8 }).as('admin')
+  const read = () => pool.transaction((tx) => sql`select * from control.plans where id > ${0}`.execute(tx))
+  // On every connection of the pool.
+  for (let no = 0; no < 5; no++) await Promise.all(Array.from({ length: 8 }, read))
+  const [before] = await database.query<{ count: number }>('select count(*)::int from control.plans')
+  await database.query('alter table control.plans add column planted integer')
+  const { rows } = await read()
+  assert.equal(rows.length, before?.count)
+  assert.ok(rows.every((row) => 'planted' in (row as object)))
+  await database.query('alter table control.plans drop column planted')
+  await read()
+})
+
+test('statements of read-write transactions are prepared, and those of read-only transactions are not', async () => {
+  const prepared = (tx: ReadTx, marker: string) =>
+    sql<{ count: number }>`
+      select count(*)::int from pg_prepared_statements where statement like ${`%${marker}%`} and ${1} = 1`.execute(
+      tx,
+    )
+  for (let no = 0; no < 8; no++) {
+    await db.transaction((tx) => sql`select ${no}::int as written_marker`.execute(tx))
+    await db.read((tx) => sql`select ${no}::int as read_marker`.execute(tx))
+  }
+  const counts = (marker: string) => db.transaction(async (tx) => (await prepared(tx, marker)).rows[0]?.count)
+  assert.equal(await counts('written_marker'), 1)
+  assert.equal(await counts('read_marker'), 0)
+})
+
 test('after-commit callbacks run in order after the commit, and never after a rollback', async () => {
   const calls: string[] = []
   await db.transaction(async (tx) => {

@@ -1,10 +1,21 @@
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ControlledTransaction, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { KeyedSemaphore } from '../scheduling/keyed-semaphore.ts'
-import { commitFailure, isRetryable, isTimedOut, translateFailure, unavailable } from './failures.ts'
+import {
+  commitFailure,
+  isRetryable,
+  isStalePlan,
+  isTimedOut,
+  translateFailure,
+  unavailable,
+} from './failures.ts'
+import { type HintName, HintSender, type Notify, notifyOn } from './hint-sender.ts'
+import { HintListener } from './hints.ts'
 import { pgTypes } from './pg-types.ts'
 import { poolConnections, poolSize, poolWaiting } from './pool-metrics.ts'
+import { preparingClient } from './preparing-client.ts'
 import { type DbRole, roleName } from './roles.ts'
 import type { DB as Schema } from './schema.gen.ts'
 
@@ -25,6 +36,8 @@ export interface Tx extends ReadTx {
    * Work that must not be lost has to be stored as a row.
    */
   onCommit(effect: Effect): void
+  /** After the commit, wakes the workers that poll for this kind of work (hints.ts). */
+  hint(name: HintName): void
 }
 
 /**
@@ -89,6 +102,9 @@ const statementTimeoutMs = 15_000
 // No transaction waits for network calls, so an idle transaction is a bug that holds locks.
 const idleInTransactionTimeoutMs = 10_000
 
+// Longer than the minute between two runs of the sweeps, which would otherwise open their connections again each time.
+const idleTimeoutMillis = 90_000
+
 type AccessMode = 'read only' | 'read write'
 
 /** Per-process limits for one project's transactions, or for one user's transactions outside projects. */
@@ -107,19 +123,27 @@ export class Database {
   readonly #options: DatabaseOptions
   readonly #shares = new KeyedSemaphore<string>(transactionShare)
   readonly #pools = new Map<PoolRole, { pool: pg.Pool; kysely: Kysely<Schema> }>()
+  readonly #hintSender = new HintSender()
+  /** Wakes the loops of a worker. */
+  readonly hints: HintListener
 
   constructor(options: DatabaseOptions) {
     this.#options = options
+    this.hints = new HintListener({
+      connect: (stream) => this.#connect(stream),
+      notify: (payload) => notifyOn(this.#open('mail'), [payload]),
+      onError: options.onError,
+    })
   }
 
   as(role: Exclude<PoolRole, 'customer'>): UnscopedDb {
-    return new RoleDb(this.#open(role), this.#options)
+    return new RoleDb(this.#open(role), this.#options, this.#hintSender)
   }
 
   asCustomer(): CustomerDb {
     const kysely = this.#open('customer')
     const shared = (share: string, projectId: number) =>
-      new SharedDb(new RoleDb(kysely, this.#options, projectId), this.#shares, share)
+      new SharedDb(new RoleDb(kysely, this.#options, this.#hintSender, projectId), this.#shares, share)
     return {
       forProject: (projectId) => shared(`project ${projectId}`, projectId),
       forUser: (userId) => shared(`user ${userId}`, noProject),
@@ -175,6 +199,7 @@ export class Database {
   }
 
   async close(): Promise<void> {
+    await this.hints.close()
     const open = [...this.#pools.values()]
     this.#pools.clear()
     await Promise.all(open.map(({ kysely }) => kysely.destroy()))
@@ -183,16 +208,12 @@ export class Database {
   #open(role: PoolRole): Kysely<Schema> {
     const existing = this.#pools.get(role)
     if (existing) return existing.kysely
-    const timeouts = { ...usualTimeouts, ...this.#options.timeouts }
     const pool = new pg.Pool({
-      connectionString: this.#options.url,
-      application_name: this.#options.applicationName,
+      ...this.#clientConfig(role),
       max: this.#options.poolSize,
-      connectionTimeoutMillis: timeouts.connectMs,
-      query_timeout: timeouts.queryMs,
-      keepAlive: true,
-      types: pgTypes,
-      options: startupOptions(role, timeouts.lockMs),
+      idleTimeoutMillis,
+      // Better Auth runs its own statements.
+      ...(role !== 'identity' && { Client: preparingClient(role === 'mail' ? 'all' : 'writes') }),
       onConnect: (client) => {
         // The query on a lost connection fails anyway; without a listener, the event would terminate the process.
         client.on('error', () => {})
@@ -204,6 +225,29 @@ export class Database {
     const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
     this.#pools.set(role, { pool, kysely })
     return kysely
+  }
+
+  /** A connection outside the pools, for LISTEN. */
+  async #connect(stream: Socket): Promise<pg.Client> {
+    const client = new pg.Client({ ...this.#clientConfig('mail'), stream: () => stream })
+    // As in #open. The caller detects a lost connection by the stream.
+    client.on('error', () => {})
+    await client.connect()
+    await requireRoleAndPrimary(client, 'mail')
+    return client
+  }
+
+  #clientConfig(role: PoolRole): pg.ClientConfig {
+    const timeouts = { ...usualTimeouts, ...this.#options.timeouts }
+    return {
+      connectionString: this.#options.url,
+      application_name: this.#options.applicationName,
+      connectionTimeoutMillis: timeouts.connectMs,
+      query_timeout: timeouts.queryMs,
+      keepAlive: true,
+      types: pgTypes,
+      options: startupOptions(role, timeouts.lockMs),
+    }
   }
 }
 
@@ -250,8 +294,19 @@ async function requireRoleAndPrimary(client: pg.ClientBase, role: PoolRole): Pro
 
 type Effect = () => void | Promise<void>
 
-const writable = (trx: ControlledTransaction<Schema>, effects: Effect[]): Tx =>
-  Object.assign(trx, { onCommit: (effect: Effect) => effects.push(effect) }) as never
+/** What to do after a transaction commits. */
+interface AfterCommit {
+  effects: Effect[]
+  hints: Set<HintName>
+}
+
+const newAfterCommit = (): AfterCommit => ({ effects: [], hints: new Set() })
+
+const writable = (trx: ControlledTransaction<Schema>, { effects, hints }: AfterCommit): Tx =>
+  Object.assign(trx, {
+    onCommit: (effect: Effect) => void effects.push(effect),
+    hint: (name: HintName) => void hints.add(name),
+  }) as never
 
 /** Thrown to roll back a dry run and return its result. */
 class DryRunResult {
@@ -289,20 +344,25 @@ class SharedDb implements Db {
 class RoleDb implements UnscopedDb {
   readonly #kysely: Kysely<Schema>
   readonly #options: DatabaseOptions
+  readonly #hintSender: HintSender
+  readonly #notify: Notify
   readonly #projectId: number | undefined
 
-  constructor(kysely: Kysely<Schema>, options: DatabaseOptions, projectId?: number) {
+  constructor(kysely: Kysely<Schema>, options: DatabaseOptions, hintSender: HintSender, projectId?: number) {
     this.#kysely = kysely
     this.#options = options
+    this.#hintSender = hintSender
+    this.#notify = (names) => notifyOn(kysely, names)
     this.#projectId = projectId
   }
 
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const { result, effects } = await this.#retrying('read write', async () => {
-      const effects: Effect[] = []
-      const result = await this.#once('read write', (trx) => work(writable(trx, effects)))
-      return { result, effects }
+    const { result, effects, hints } = await this.#retrying('read write', async () => {
+      const afterCommit = newAfterCommit()
+      const result = await this.#once('read write', (trx) => work(writable(trx, afterCommit)))
+      return { result, ...afterCommit }
     })
+    this.#hintSender.send(hints, this.#notify)
     for (const effect of effects) {
       try {
         await effect()
@@ -317,7 +377,7 @@ class RoleDb implements UnscopedDb {
     return this.#retrying('read write', async () => {
       try {
         return await this.#once('read write', async (trx) => {
-          throw new DryRunResult(await work(writable(trx, [])))
+          throw new DryRunResult(await work(writable(trx, newAfterCommit())))
         })
       } catch (error) {
         if (error instanceof DryRunResult) return error.result as T
@@ -335,10 +395,16 @@ class RoleDb implements UnscopedDb {
   }
 
   async #retrying<T>(accessMode: AccessMode, attempt: () => Promise<T>): Promise<T> {
+    let stalePlans = 0
     for (let attempts = 1; ; attempts++) {
       try {
         return await attempt()
       } catch (error) {
+        if (isStalePlan(error) && stalePlans++ < this.#options.poolSize) {
+          // Each connection of the pool can have the statement prepared.
+          attempts--
+          continue
+        }
         if (!isRetryable(error) || attempts === maxAttempts) throw translateFailure(error, accessMode)
         // Full jitter; otherwise, the transactions would collide again.
         await sleep(Math.random() * retryBaseDelayMs * 2 ** attempts)

@@ -43,10 +43,15 @@ export function isRetryable(error: unknown): boolean {
   return code === serialisationFailure || code === deadlockDetected
 }
 
+/** `cached plan must not change result type`: a migration changed a table that a prepared statement reads. */
+export const isStalePlan = (error: unknown): boolean =>
+  codeOf(error) === '0A000' && /cached plan/.test((error as Error).message)
+
 function isUnavailable(error: unknown): boolean {
   const code = codeOf(error)
   return (
     isRetryable(error) ||
+    isStalePlan(error) ||
     unavailableCodes.has(code) ||
     code.startsWith('08') || // connection exception
     code.startsWith('53') || // insufficient resources: disk full, too many connections, out of memory

@@ -720,13 +720,6 @@ export interface MailFanOuts {
   type: string;
 }
 
-export interface MailFeedbackSeen {
-  digest: Buffer;
-  project_id: number;
-  seen_at: Generated<Timestamp>;
-  shard: Generated<number>;
-}
-
 export interface MailIdempotency {
   actor: string;
   body: Json;
@@ -805,7 +798,7 @@ export interface MailRecipients {
   project_id: number;
   recipient_no: number;
   reply: string | null;
-  reports: Generated<number>;
+  report_digests: Generated<Buffer>;
   shard: Generated<number>;
   status: string;
   updated_at: Generated<Timestamp>;
@@ -927,7 +920,6 @@ export interface DB {
   "mail.endpoint_queues": MailEndpointQueues;
   "mail.events": MailEvents;
   "mail.fan_outs": MailFanOuts;
-  "mail.feedback_seen": MailFeedbackSeen;
   "mail.idempotency": MailIdempotency;
   "mail.inbound": MailInbound;
   "mail.inbound_bodies": MailInboundBodies;

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fromKysely, PgBoss } from 'pg-boss'
 import type { Statements, Tx } from '../db/db.ts'
+import { type HintListener, Waiter } from '../db/hints.ts'
 import { PosternError } from '../errors.ts'
 import { Counter, Gauge } from '../telemetry/metrics.ts'
+import { findDueQueues } from './due-queues.sql.ts'
 import { jobsSchema, type Payloads, type QueueName, queues } from './queues.ts'
 
 const queueNames = Object.keys(queues) as QueueName[]
@@ -25,14 +27,18 @@ export interface JobsOptions {
   onError: (error: unknown, what: string) => void
   /** Maintenance interval of pg-boss; shorter in tests. */
   intervalSeconds?: number
+  /** For the worker. Without hints, the database is polled more often. */
+  hints?: HintListener
+  /** For tests. */
+  idlePollMs?: number
 }
 
 const startRetryMs = 1_000
 
 abstract class Boss {
   protected readonly boss: PgBoss
+  protected readonly onError: JobsOptions['onError']
   readonly #stopping = new AbortController()
-  readonly #onError: JobsOptions['onError']
   #started: Promise<void> | undefined
   /** Whether jobs can be sent. */
   isReady = false
@@ -49,12 +55,18 @@ abstract class Boss {
       schedule: isWorker,
       // Requires the owner role.
       reindex: false,
+      // Postern does not use flows, but pg-boss polls for them.
+      flowIntervalSeconds: 3600,
       ...(intervalSeconds === undefined
         ? {}
         : { superviseIntervalSeconds: intervalSeconds, monitorIntervalSeconds: intervalSeconds }),
     })
-    this.#onError = onError
+    this.onError = onError
     this.boss.on('error', (error) => onError(error, 'the job queue failed'))
+  }
+
+  protected get stopping(): AbortSignal {
+    return this.#stopping.signal
   }
 
   /** Retries until the database is available. */
@@ -73,7 +85,7 @@ abstract class Boss {
         return
       } catch (error) {
         // Reports an error once, not on every retry.
-        if (String(error) !== lastError) this.#onError(error, 'the job queue cannot start; retrying')
+        if (String(error) !== lastError) this.onError(error, 'the job queue cannot start; retrying')
         lastError = String(error)
         await this.boss.stop({ graceful: false }).catch(() => {})
         await sleep(startRetryMs, undefined, { signal }).catch(() => {})
@@ -99,6 +111,7 @@ export class JobSender extends Boss {
       throw new PosternError('unavailable', 'The job queue is not ready yet. Try again in a moment.')
     }
     await this.boss.send(queue, payload, { db: fromKysely(tx) })
+    tx.hint('jobs')
   }
 }
 
@@ -108,14 +121,28 @@ export type Handlers = { [Queue in QueueName]: Handler<Queue> }
 /** Cron expressions of the queues with periodic jobs. */
 export type Schedules = Partial<Record<QueueName, string>>
 
-const pollingIntervalSeconds = 1
+/** The minimum time between two polls. Without hints, it is the polling interval. */
+const pollMs = 1_000
+/** Polling interval while no job is due and hints are received. Retries and cron jobs are found by polling. */
+const usualIdlePollMs = 5_000
+/**
+ * Each of pg-boss's workers polls with its own statement, so this interval is long. Instead, one statement finds the
+ * queues with due jobs, and only their workers are woken.
+ */
+const pollingIntervalSeconds = 300
 /** Jobs mostly wait for a provider or a DNS server. A sweep handles many items in one job. */
-const localConcurrency = 2
+const concurrency = 2
 
 /** For the worker: runs the jobs of all queues. */
 export class JobRunner extends Boss {
+  readonly #options: JobsOptions
+  /** The ids of pg-boss's workers; each runs one job at a time. */
+  readonly #workers = new Map<QueueName, string[]>()
+  #polling: Promise<void> | undefined
+
   constructor(options: JobsOptions) {
     super(options, true)
+    this.#options = options
   }
 
   /** Can be called again after a failure: all database calls precede the first handler. */
@@ -128,14 +155,40 @@ export class JobRunner extends Boss {
       await this.boss.send(queue, {})
     }
     for (const queue of Object.keys(schedules)) recordSuccess(queue as QueueName)
-    for (const [queue, handle] of Object.entries(handlers)) {
+    for (const [name, handle] of Object.entries(handlers)) {
+      const queue = name as QueueName
       const work = handle as (payload: unknown) => Promise<void>
-      const isSweep = Object.hasOwn(schedules, queue)
-      const options = isSweep ? { pollingIntervalSeconds: 2 } : { pollingIntervalSeconds, localConcurrency }
-      await this.boss.work(queue, options, async ([job]) => {
-        if (job) await counted(queue as QueueName, () => work(job.data))
-      })
+      const ids = Array.from({ length: Object.hasOwn(schedules, queue) ? 1 : concurrency }, () =>
+        this.boss.work(queue, { pollingIntervalSeconds }, async ([job]) => {
+          if (job) await counted(queue, () => work(job.data))
+        }),
+      )
+      this.#workers.set(queue, await Promise.all(ids))
     }
+    this.#polling ??= this.#poll()
+  }
+
+  override async stop(graceMs: number): Promise<void> {
+    await super.stop(graceMs)
+    await this.#polling
+  }
+
+  async #poll(): Promise<void> {
+    const { db, hints, idlePollMs = usualIdlePollMs } = this.#options
+    const waiter = hints?.waiter('jobs') ?? new Waiter()
+    while (!this.stopping.aborted) {
+      let due: QueueName[] | undefined
+      try {
+        due = await findDueQueues(db, [...this.#workers.keys()])
+      } catch (error) {
+        if (!this.stopping.aborted) this.onError(error, 'due jobs cannot be found; retrying')
+      }
+      for (const id of due?.flatMap((queue) => this.#workers.get(queue) ?? []) ?? [])
+        this.boss.notifyWorker(id)
+      await sleep(pollMs, undefined, { signal: this.stopping }).catch(() => {})
+      if (due?.length === 0 && waiter.isListening) await waiter.wait(idlePollMs - pollMs, this.stopping)
+    }
+    waiter.close()
   }
 }
 

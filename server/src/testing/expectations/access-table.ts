@@ -46,6 +46,8 @@ export const accessTable = (ids: ExpectedIds): Record<string, Access> => ({
 
   // Only for SNS, which posts text and is authenticated by its signature.
   'POST /v1/intake/sns': anyone(415, {}),
+  // Only for KumoMTA, which has its own token.
+  'POST /v1/intake/kumomta': anyone(401, {}),
   // Authenticated by the token in the link.
   'GET /v1/inbound/:token': anyone(404),
   'GET /v1/forwards/:token': anyone(404),

@@ -56,6 +56,7 @@ export async function startApi(
     POSTERN_SES_REGION: 'eu-central-1',
     POSTERN_SES_ACCOUNT_ID: '123456789012',
     POSTERN_MASTER_KEYS: `1:${'5a'.repeat(32)}`,
+    POSTERN_KUMOMTA_TOKENS: 'kumomta-token-'.repeat(3),
     POSTERN_WEBHOOK_PORTS: '443, 8443',
     // The limits are high, so that only the tests of the limits reach them.
     POSTERN_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',

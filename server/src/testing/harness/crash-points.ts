@@ -1,8 +1,8 @@
-import type { Db } from '../../platform/db/db.ts'
+import type { UnscopedDb } from '../../platform/db/db.ts'
 
 interface Sides {
-  db: Db
-  mailDb: Db
+  db: UnscopedDb
+  mailDb: UnscopedDb
 }
 
 /** The steps at which code that uses both databases can crash. `crashAt` accepts these names. */
@@ -10,7 +10,7 @@ export const stepsOfBoth = ['admin read', 'mail read', 'admin transaction', 'mai
 
 /** Throws at one kind of step, before or after its first execution. */
 export function crashAt({ db, mailDb }: Sides, at: string, moment: 'before' | 'after'): Sides {
-  const around = (inner: Db, name: string): Db => {
+  const around = (inner: UnscopedDb, name: string): UnscopedDb => {
     const step = async <T>(kind: string, work: () => Promise<T>): Promise<T> => {
       if (`${name} ${kind}` !== at) return work()
       if (moment === 'after') await work()
@@ -20,6 +20,7 @@ export function crashAt({ db, mailDb }: Sides, at: string, moment: 'before' | 'a
       transaction: (work) => step('transaction', () => inner.transaction(work)),
       dryRun: (work) => inner.dryRun(work),
       read: (work) => step('read', () => inner.read(work)),
+      readOne: (query) => step('read', () => inner.readOne(query)),
     }
   }
   return { db: around(db, 'admin'), mailDb: around(mailDb, 'mail') }

@@ -11,7 +11,7 @@ export async function untilReauthenticationIsDue(t: TestContext, sendHead: () =>
   const { mock } = t.mock.method(pg.Client.prototype, 'query')
   sendHead()
   await eventually('the API has authenticated the caller', () =>
-    mock.calls.some(({ arguments: [text] }) => String(text).includes('users')),
+    mock.calls.some(({ arguments: [query] }) => JSON.stringify(query).includes('users')),
   )
   mock.restore()
   await sleep(1_100)

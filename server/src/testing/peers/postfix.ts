@@ -90,6 +90,11 @@ export class Postfix {
     await rm(this.#home, { recursive: true, force: true })
   }
 
+  /** The process id of the master, whose children are all other processes of this Postfix. */
+  get masterPid(): number {
+    return this.#master?.pid ?? 0
+  }
+
   /** Starts Postfix with its existing queue. */
   async start(): Promise<void> {
     // In its own process group: Postfix stops its processes by a signal to the group.

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { cleanUp } from '../harness/cleanup.ts'
-import { opensTransaction, splitter, stringsOf, valuesOf, writesOf } from './postgres-wire.ts'
+import { type SentStatement, StatementReader, splitter, tagOf, writesOf } from './postgres-wire.ts'
 
 /**
  * A proxy between a process and PostgreSQL. It parses enough of the protocol (version 3) to detect every statement
@@ -89,12 +89,10 @@ class Connection {
   readonly #server: Socket
   readonly #hooks: CommitHooks
   #isCut = false
-  /** The last transaction status reported by the server: idle, in a transaction, or failed. */
-  #status: 'I' | 'T' | 'E' = 'I'
+  readonly #statements = new StatementReader()
   #writes: string[] = []
-  #text = ''
-  #values: string[] = []
-  #pending: Commit | undefined
+  /** The statements without a response yet; undefined for those that commit nothing. */
+  readonly #pending: (Commit | undefined)[] = []
 
   constructor(client: Socket, port: number, host: string, hooks: CommitHooks) {
     this.#client = client
@@ -124,36 +122,30 @@ class Connection {
   /** Returns false to drop this message and all that follow. */
   #ask(type: string, body: Buffer): boolean {
     if (this.#isCut) return false
-    if (type === 'P') this.#text = stringsOf(body)[1] ?? ''
-    if (type === 'B') this.#values = valuesOf(body)
-    if (type === 'Q') [this.#text, this.#values] = [stringsOf(body)[0] ?? '', []]
-    if (type !== 'Q' && type !== 'E') return true
-    this.#pending = this.#commitOf(this.#text)
-    if (this.#pending && this.#hooks.onStatement?.(this.#pending)) this.#isCut = true
+    const statement = this.#statements.read(type, body)
+    if (!statement) return true
+    const commit = this.#commitOf(statement)
+    this.#pending.push(commit)
+    if (commit && this.#hooks.onStatement?.(commit)) this.#isCut = true
     return !this.#isCut
   }
 
-  #commitOf(text: string): Commit | undefined {
+  #commitOf({ text, values, opensTransaction, isInTransaction }: SentStatement): Commit | undefined {
     const writes = writesOf(text)
-    const commit = (all: string[]): Commit => ({
-      what: [...new Set(all)].sort().join(', '),
-      text,
-      values: this.#values,
-      tag: '',
-    })
-    if (this.#status === 'I' && !opensTransaction(text)) return writes.length > 0 ? commit(writes) : undefined
-    if (/^\s*commit\b/i.test(text)) return this.#writes.length > 0 ? commit(this.#writes) : undefined
-    this.#writes = this.#status === 'I' ? writes : [...this.#writes, ...writes]
+    const commit = (all: string[]): Commit | undefined =>
+      all.length > 0 ? { what: [...new Set(all)].sort().join(', '), text, values, tag: '' } : undefined
+    if (!isInTransaction && !opensTransaction) return commit(writes)
+    if (/^\s*commit\b/i.test(text)) return commit(this.#writes)
+    this.#writes = opensTransaction ? writes : [...this.#writes, ...writes]
     return undefined
   }
 
   #answer(type: string, body: Buffer): boolean {
     if (this.#isCut) return false
-    if (type === 'C' && this.#pending) this.#pending.tag = stringsOf(body)[0] ?? ''
+    const [first] = this.#pending
+    if (type === 'C' && first) first.tag = tagOf(body)
     if (type !== 'Z') return true
-    this.#status = body.toString('latin1') as 'I' | 'T' | 'E'
-    const done = this.#pending
-    this.#pending = undefined
+    const done = this.#pending.shift()
     if (done && this.#hooks.onDone?.(done)) this.#isCut = true
     return !this.#isCut
   }

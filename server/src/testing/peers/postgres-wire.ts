@@ -27,10 +27,10 @@ export function splitter(
   }
 }
 
-export const stringsOf = (body: Buffer): string[] => body.toString('utf8').split('\0')
+const stringsOf = (body: Buffer): string[] => body.toString('utf8').split('\0')
 
 /** The parameters of a Bind message. */
-export function valuesOf(body: Buffer): string[] {
+function valuesOf(body: Buffer): string[] {
   let at = body.indexOf(0) + 1
   at = body.indexOf(0, at) + 1
   at += 2 + 2 * body.readInt16BE(at)
@@ -47,7 +47,7 @@ export function valuesOf(body: Buffer): string[] {
 }
 
 /** True if the transaction stays open: pg-boss sends some complete transactions as a single query text. */
-export const opensTransaction = (text: string): boolean =>
+const opensTransaction = (text: string): boolean =>
   /^\s*(begin|start transaction)\b/i.test(text) && !/\bcommit;?\s*$/i.test(text)
 
 export function writesOf(text: string): string[] {
@@ -55,3 +55,46 @@ export function writesOf(text: string): string[] {
   const verbs = plain.matchAll(/\b(insert into|update|delete from)\s+(?:only\s+)?([a-z_]+\.[a-z_0-9]+)/gi)
   return [...verbs].map(([, verb = '', table = '']) => `${verb.split(' ')[0]?.toLowerCase()} ${table}`)
 }
+
+/** A statement that a client sends to the server. */
+export interface SentStatement {
+  text: string
+  values: string[]
+  opensTransaction: boolean
+  /** A transaction is open when the server executes the statement. */
+  isInTransaction: boolean
+}
+
+/** Follows a client's statements. They can be prepared, and can be sent before earlier ones are answered. */
+export class StatementReader {
+  readonly #prepared = new Map<string, string>()
+  #text = ''
+  #values: string[] = []
+  #isOpen = false
+
+  /** Undefined if the message does not execute a statement. */
+  read(type: string, body: Buffer): SentStatement | undefined {
+    if (type === 'P') {
+      const [name = '', text = ''] = stringsOf(body)
+      this.#prepared.set(name, text)
+    }
+    if (type === 'B') {
+      this.#text = this.#prepared.get(stringsOf(body)[1] ?? '') ?? ''
+      this.#values = valuesOf(body)
+    }
+    if (type === 'Q') [this.#text, this.#values] = [stringsOf(body)[0] ?? '', []]
+    return type === 'Q' || type === 'E' ? this.#sent() : undefined
+  }
+
+  #sent(): SentStatement {
+    const text = this.#text
+    const opens = opensTransaction(text)
+    const isInTransaction = this.#isOpen
+    if (opens) this.#isOpen = true
+    else if (/^\s*(commit|rollback)\b(?! to)/i.test(text)) this.#isOpen = false
+    return { text, values: this.#values, opensTransaction: opens, isInTransaction }
+  }
+}
+
+/** The command tag of a CommandComplete message, such as `UPDATE 1`. */
+export const tagOf = (body: Buffer): string => stringsOf(body)[0] ?? ''

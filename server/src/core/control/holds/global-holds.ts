@@ -19,7 +19,10 @@ export interface DispatchHold {
 export const holdDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => insertDispatchHold(tx, scope)
 
 /** False if the mail was not held. */
-export const releaseDispatch = (tx: Tx, scope: HoldScope): Promise<boolean> => deleteDispatchHold(tx, scope)
+export function releaseDispatch(tx: Tx, scope: HoldScope): Promise<boolean> {
+  tx.hint('mail')
+  return deleteDispatchHold(tx, scope)
+}
 
 export const listDispatchHolds = async (tx: ReadTx): Promise<DispatchHold[]> =>
   (await listDispatchHoldRows(tx)).map(({ scope, held_at }) => ({

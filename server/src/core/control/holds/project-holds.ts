@@ -56,4 +56,7 @@ export async function queueView(
 export const holdQueue = (tx: Tx, projectId: number): Promise<boolean> => insertHold(tx, projectId)
 
 /** False if the queue was not held. */
-export const releaseQueue = (tx: Tx, projectId: number): Promise<boolean> => deleteHold(tx, projectId)
+export function releaseQueue(tx: Tx, projectId: number): Promise<boolean> {
+  tx.hint('mail')
+  return deleteHold(tx, projectId)
+}

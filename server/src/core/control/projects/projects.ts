@@ -115,6 +115,7 @@ export async function editProject(
   if (has('user_id')) await requireActiveUser(tx, wanted.user_id, 'user_id')
   if (has('reputation_score')) await setScore(tx, before.id, wanted.reputation_score)
   const row = await update(tx, before.id, wanted)
+  if (before.is_locked && !row.is_locked) tx.hint('mail')
   if (has('is_locked')) {
     const type = row.is_locked ? 'project.locked' : 'project.unlocked'
     await publishToMail(tx, before.id, 'event', { type, data: { id: before.id } })

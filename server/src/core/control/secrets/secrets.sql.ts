@@ -17,7 +17,8 @@ export async function findProjectKeys(
   const rows = await tx
     .selectFrom('control.project_keys')
     .select(['project_id', 'master_key_id', 'wrapped_key'])
-    .where('project_id', 'in', projectIds)
+    // As an array, so that the text does not depend on the number of projects and can be prepared.
+    .where(sql<boolean>`project_id = any(${projectIds}::bigint[])`)
     .execute()
   return new Map(rows.map((row) => [row.project_id, row]))
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db/db.ts'
+import { daysOf } from '../../../platform/ids.ts'
 import type { RecipientStatus } from '../messages/wire.ts'
 import type { ResultKey } from './results.sql.ts'
 
@@ -30,54 +31,110 @@ export interface Result {
   isTest: boolean
 }
 
+/** An attempt that this worker still owns, with the ctids of its locked rows. */
+interface Owned {
+  index: number
+  dispatch: string
+  recipient: string
+  status: RecipientStatus
+}
+
+/** A status that the intake has set in the meantime is not overwritten. */
+const overwritable: readonly RecipientStatus[] = ['queued', 'scheduled', 'deferred']
+
 /**
- * Updates only rows that are still leased under the same attempt number. This fences off a worker that has
- * lost its lease. Rows in state `awaiting` are exempt, because no other worker can claim them. A status that
- * the intake has set in the meantime is not overwritten.
+ * Records only attempts whose rows are still leased under the same attempt number. This fences off a worker that
+ * has lost its lease. Rows in state `awaiting` are exempt, because no other worker can claim them.
  *
  * A message accepted by the provider always produces a result to publish. Any other outcome produces one only
  * if it changed the recipient's status.
  */
 export async function recordRows(tx: Tx, results: readonly Result[]): Promise<ResultKey[]> {
+  const owned = await lockOwned(tx, results)
+  if (owned.length === 0) return []
+  return writeOwned(
+    tx,
+    owned.map(({ index, dispatch, recipient, status: before }): OwnedResult => {
+      const result = results[index] as Result
+      const hasChanged = result.status !== null && result.status !== before && overwritable.includes(before)
+      return { ...result, dispatchCtid: dispatch, recipientCtid: recipient, hasChanged }
+    }),
+  )
+}
+
+/** Locks rows by key, in the same order as concurrent transactions: dispatch first, then recipients. */
+async function lockOwned(tx: Tx, results: readonly Result[]): Promise<Owned[]> {
   const each = <T>(value: (result: Result) => T): T[] => results.map(value)
-  const { rows } = await sql<ResultKey>`
-    with result as materialized (
-      select * from unnest(
-        ${each(({ shard }) => shard)}::smallint[], ${each(({ message_id }) => message_id)}::uuid[],
-        ${each(({ recipient_no }) => recipient_no)}::smallint[], ${each(({ project_id }) => project_id)}::bigint[],
-        ${each(({ recipient }) => recipient)}::text[], ${each(({ enhancedStatus }) => enhancedStatus)}::text[],
-        ${each(({ isTest }) => isTest)}::boolean[],
-        ${each(({ attempt }) => attempt)}::integer[], ${each(({ provider }) => provider)}::text[],
-        ${each(({ host }) => host)}::text[], ${each(({ queueId }) => queueId)}::text[],
-        ${each(({ outcome }) => outcome)}::text[], ${each(({ reply }) => reply)}::text[],
-        ${each(({ startedAt }) => startedAt)}::timestamptz[],
-        ${each(({ retrySeconds }) => retrySeconds)}::float8[], ${each(({ status }) => status)}::text[])
-        as result (shard, message_id, recipient_no, project_id, recipient, enhanced_status, is_test, attempt, provider,
-                   host, queue_id, outcome, reply, started_at, retry_seconds, status)
-    ), owned as materialized (
-      select dispatch.ctid, result.* from result
+  const days = daysOf(each(({ message_id }) => message_id))
+  const { rows } = await sql<Owned>`
+    with owned as materialized (
+      select result.*, dispatch.row_ctid
+        from (select * from unnest(
+                ${each(({ shard }) => shard)}::smallint[], ${each(({ message_id }) => message_id)}::uuid[],
+                ${each(({ recipient_no }) => recipient_no)}::smallint[], ${each(({ attempt }) => attempt)}::integer[])
+                with ordinality as result (shard, message_id, recipient_no, attempt, no)
+               order by shard, message_id, recipient_no) as result
         cross join lateral (
-          select dispatch.ctid from mail.dispatch as dispatch
-           where dispatch.shard = result.shard and dispatch.message_id = result.message_id
-             and dispatch.recipient_no = result.recipient_no
-             and dispatch.attempt = result.attempt and dispatch.state in ('leased', 'awaiting')
-             for update) as dispatch
-    ), deleted as (
-      delete from mail.dispatch where ctid = any(array(select ctid from owned where retry_seconds is null))
+          select ctid as row_ctid from mail.dispatch
+           where shard = result.shard and message_id = result.message_id and recipient_no = result.recipient_no
+             and attempt = result.attempt and state in ('leased', 'awaiting')
+           limit 1 for update) as dispatch
+    )
+    select (owned.no - 1)::int as index, owned.row_ctid::text as dispatch, recipient.row_ctid::text as recipient,
+           recipient.status
+      from owned
+      cross join lateral (
+        select ctid as row_ctid, status from mail.recipients
+         where shard = owned.shard and message_id = owned.message_id and recipient_no = owned.recipient_no
+           and message_id between ${days.first}::uuid and ${days.last}::uuid
+         limit 1 for no key update) as recipient`.execute(tx)
+  return rows
+}
+
+interface OwnedResult extends Result {
+  /** The ctids of the locked rows in mail.dispatch and in the message's partition of mail.recipients. */
+  dispatchCtid: string
+  recipientCtid: string
+  /** The recipient's status changes. */
+  hasChanged: boolean
+}
+
+/**
+ * The rows are locked, so their ctids are still valid. With ctids, PostgreSQL plans this statement only for the daily
+ * partitions of these messages.
+ */
+async function writeOwned(tx: Tx, results: readonly OwnedResult[]): Promise<ResultKey[]> {
+  const each = <T>(value: (result: OwnedResult) => T): T[] => results.map(value)
+  const changed = results.filter(({ hasChanged }) => hasChanged)
+  const ofChanged = <T>(value: (result: OwnedResult) => T): T[] => changed.map(value)
+  const days = daysOf(each(({ message_id }) => message_id))
+  const final = results.filter(({ retrySeconds }) => retrySeconds === null)
+  const retried = results.filter(({ retrySeconds }) => retrySeconds !== null)
+  const published = results.filter(({ outcome, hasChanged }) => outcome === 'sent' || hasChanged)
+  const ofPublished = <T>(value: (result: OwnedResult) => T): T[] => published.map(value)
+  const { rows } = await sql<ResultKey>`
+    with deleted as (
+      delete from mail.dispatch where ctid = any(${final.map(({ dispatchCtid }) => dispatchCtid)}::tid[])
     ), rescheduled as (
       update mail.dispatch as dispatch
-         set state = case (select outcome from owned where owned.ctid = dispatch.ctid)
-                       when 'unknown' then 'awaiting' else 'deferred' end,
-             leased_until = null,
-             due_at = postern.now() + interval '1 second' *
-                        (select retry_seconds from owned where owned.ctid = dispatch.ctid)
-       where ctid = any(array(select ctid from owned where retry_seconds is not null))
+         set state = retry.state, leased_until = null,
+             due_at = postern.now() + interval '1 second' * retry.seconds
+        from unnest(${retried.map(({ dispatchCtid }) => dispatchCtid)}::tid[],
+                    ${retried.map(({ outcome }) => (outcome === 'unknown' ? 'awaiting' : 'deferred'))}::text[],
+                    ${retried.map(({ retrySeconds }) => retrySeconds)}::float8[]) as retry (row_ctid, state, seconds)
+       where dispatch.ctid = retry.row_ctid
     ), recorded as (
       insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply,
                                  started_at, finished_at)
       select message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply, started_at,
              postern.now()
-        from owned
+        from unnest(
+          ${each(({ message_id }) => message_id)}::uuid[], ${each(({ recipient_no }) => recipient_no)}::smallint[],
+          ${each(({ attempt }) => attempt)}::integer[], ${each(({ project_id }) => project_id)}::bigint[],
+          ${each(({ provider }) => provider)}::text[], ${each(({ host }) => host)}::text[],
+          ${each(({ queueId }) => queueId)}::text[], ${each(({ outcome }) => outcome)}::text[],
+          ${each(({ reply }) => reply)}::text[], ${each(({ startedAt }) => startedAt)}::timestamptz[])
+          as result (message_id, recipient_no, attempt, project_id, provider, host, queue_id, outcome, reply, started_at)
       -- The row already exists if the attempt was recorded before the call (attempt-starter.sql.ts), or if the
       -- transaction is retried after a commit with an unknown outcome.
       on conflict (shard, message_id, recipient_no, attempt) do update
@@ -86,20 +143,26 @@ export async function recordRows(tx: Tx, results: readonly Result[]): Promise<Re
        where attempts.outcome = 'begun'
     ), changed as (
       update mail.recipients as recipients
-         set status = owned.status, reply = owned.reply, updated_at = postern.now()
-        from owned
-       where recipients.shard = owned.shard and recipients.message_id = owned.message_id
-         and recipients.recipient_no = owned.recipient_no and owned.status is not null
-         and recipients.status in ('queued', 'scheduled', 'deferred') and recipients.status <> owned.status
-      returning recipients.message_id, recipients.recipient_no
+         set status = change.status, reply = change.reply, updated_at = postern.now()
+        from unnest(${ofChanged(({ recipientCtid }) => recipientCtid)}::tid[],
+                    ${ofChanged(({ shard }) => shard)}::smallint[],
+                    ${ofChanged(({ message_id }) => message_id)}::uuid[],
+                    ${ofChanged(({ recipient_no }) => recipient_no)}::smallint[],
+                    ${ofChanged(({ status }) => status)}::text[], ${ofChanged(({ reply }) => reply)}::text[])
+               as change (row_ctid, shard, message_id, recipient_no, status, reply)
+       where recipients.ctid = change.row_ctid and recipients.shard = change.shard
+         and recipients.message_id = change.message_id and recipients.recipient_no = change.recipient_no
+         and recipients.message_id between ${days.first}::uuid and ${days.last}::uuid
     )
     insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient, status,
                                       diagnostic)
-    select owned.message_id, owned.recipient_no, owned.attempt, owned.project_id,
-           case owned.outcome when 'sent' then 'sent' else owned.status end, owned.is_test, owned.recipient,
-           owned.enhanced_status, owned.reply
-      from owned left join changed using (message_id, recipient_no)
-     where owned.outcome = 'sent' or changed.message_id is not null
+    select * from unnest(
+      ${ofPublished(({ message_id }) => message_id)}::uuid[],
+      ${ofPublished(({ recipient_no }) => recipient_no)}::smallint[],
+      ${ofPublished(({ attempt }) => attempt)}::integer[], ${ofPublished(({ project_id }) => project_id)}::bigint[],
+      ${ofPublished(({ outcome, status }) => (outcome === 'sent' ? 'sent' : status))}::text[],
+      ${ofPublished(({ isTest }) => isTest)}::boolean[], ${ofPublished(({ recipient }) => recipient)}::text[],
+      ${ofPublished(({ enhancedStatus }) => enhancedStatus)}::text[], ${ofPublished(({ reply }) => reply)}::text[])
     returning shard, message_id, recipient_no, attempt, type`.execute(tx)
   return rows
 }

@@ -76,9 +76,9 @@ export class ClaimQueue {
 
   /**
    * Makes due messages ready, recovers expired leases, and fails messages for which no report arrived.
-   * `hasResults` is true if another worker left unpublished results.
+   * `hasReady` is true if messages became ready, and `hasResults` if another worker left unpublished results.
    */
-  async sweep(): Promise<{ hasResults: boolean }> {
+  async sweep(): Promise<{ hasReady: boolean; hasResults: boolean }> {
     const { is_due, is_lost, is_awaited, has_results } = await this.#db.readOne(findSweepable)
     const steps = [
       ...(is_due ? [(tx: Tx) => promoteDue(tx, sweptAtOnce)] : []),
@@ -88,7 +88,7 @@ export class ClaimQueue {
         : []),
     ]
     for (const step of steps) while ((await this.#db.transaction(step)) === sweptAtOnce);
-    return { hasResults: has_results || is_awaited }
+    return { hasReady: is_due || is_lost, hasResults: has_results || is_awaited }
   }
 
   /** Fails messages that have been ready for too long. */

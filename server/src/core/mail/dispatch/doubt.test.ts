@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { mailRows, type TestMail } from '../../../testing/fixtures/mail-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { feedbackRules } from '../../../testing/harness/feedback.ts'
 import { eventually, patienceMs } from '../../../testing/harness/waiting.ts'
 import { startPostgresProxy } from '../../../testing/peers/postgres-proxy.ts'
 import { applyFeedback, type FeedbackKind } from '../feedback/feedback.ts'
@@ -86,9 +87,9 @@ const hear = ({ mail }: Leased, kind: FeedbackKind, digest: number) => {
   const { shard, messageId, recipientNo } = mail
   const feedback = {
     ...{ shard, messageId, recipientNo, attempt: 1, kind, status: null, diagnostic: null },
-    digest: Buffer.alloc(32, digest),
+    digest: Buffer.alloc(16, digest),
   }
-  return db.transaction((tx) => applyFeedback(tx, feedback, new Set()))
+  return db.transaction(async (tx) => (await applyFeedback(tx, [feedback], feedbackRules))[0])
 }
 
 async function stateFor({ mail }: Leased) {

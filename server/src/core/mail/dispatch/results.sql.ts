@@ -45,21 +45,6 @@ export async function takeResults(tx: Tx, keys: readonly ResultKey[]): Promise<A
 }
 
 /**
- * Deletes and returns all results for one recipient. Waits for any transaction that is publishing one of
- * them.
- */
-export async function takeResultsOf(
-  tx: Tx,
-  { shard, messageId, recipientNo }: { shard: number; messageId: string; recipientNo: number },
-): Promise<AttemptResult[]> {
-  const { rows } = await sql<AttemptResult>`
-    delete from mail.attempt_results
-     where shard = ${shard} and message_id = ${messageId} and recipient_no = ${recipientNo}
-    returning ${columns}`.execute(tx)
-  return rows
-}
-
-/**
  * Leases results whose previous lease has expired. The order is undefined, so the table scan can stop at the
  * limit.
  */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { mailRows, type TestMail } from '../../../testing/fixtures/mail-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { feedbackRules } from '../../../testing/harness/feedback.ts'
 import { applyFeedback, type FeedbackKind } from '../feedback/feedback.ts'
 import { recordAttempts } from './attempt-recorder.ts'
 import type { Claimed } from './claims.sql.ts'
@@ -54,9 +55,9 @@ const eventsOf = async (mail: TestMail) => (await stateOf(mail)).events.map(({ t
 
 const hear = (mail: TestMail, kind: FeedbackKind, no: number) => {
   const { shard, messageId, recipientNo } = mail
-  const digest = Buffer.alloc(32, `${messageId} ${no}`)
+  const digest = Buffer.alloc(16, `${no} ${messageId}`)
   const feedback = { shard, messageId, recipientNo, attempt: 1, kind, status: null, diagnostic: null, digest }
-  return db.transaction((tx) => applyFeedback(tx, feedback, suppressOn))
+  return db.transaction(async (tx) => (await applyFeedback(tx, [feedback], feedbackRules))[0])
 }
 
 describe('a result', () => {

@@ -3,13 +3,7 @@ import type { Db, Tx } from '../../../platform/db/db.ts'
 import { countDaily, type DailyCounts } from '../messages/daily-counters.ts'
 import { type RecipientEvent, writeRecipientEvents } from '../messages/events.ts'
 import { suppressBounced } from '../suppressions/automatic.ts'
-import {
-  type AttemptResult,
-  leaseDueResults,
-  type ResultKey,
-  takeResults,
-  takeResultsOf,
-} from './results.sql.ts'
+import { type AttemptResult, leaseDueResults, type ResultKey, takeResults } from './results.sql.ts'
 
 // Publishes the results of attempts: writes their events, increments counters, and suppresses addresses that
 // bounced. The same transaction deletes the results (mail.attempt_results), so each is published exactly
@@ -18,7 +12,7 @@ import {
 // The message's state has already been committed. If publishing fails or the process crashes, a worker
 // publishes the rows later.
 
-export type { ResultKey }
+export type { AttemptResult, ResultKey }
 
 export interface ResultPublisherOptions {
   suppressOn: ReadonlySet<string>
@@ -76,15 +70,6 @@ export interface Consequences {
   counts: DailyCounts[]
 }
 
-/**
- * Takes the unpublished results for one recipient. A report about the recipient publishes them along with its
- * own event, so `message.sent` precedes `message.delivered`.
- */
-export const takeEarlier = async (
-  tx: Tx,
-  recipient: { shard: number; messageId: string; recipientNo: number },
-): Promise<Consequences> => consequencesOf(await takeResultsOf(tx, recipient))
-
 export async function publish(
   tx: Tx,
   { events, counts }: Consequences,
@@ -99,7 +84,7 @@ export async function publish(
   await countDaily(tx, counts)
 }
 
-function consequencesOf(results: readonly AttemptResult[]): Consequences {
+export function consequencesOf(results: readonly AttemptResult[]): Consequences {
   return {
     events: results.toSorted((a, b) => a.attempt - b.attempt).flatMap(eventsOf),
     // Mail accepted with a test key was not sent and does not affect the project's reputation.

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { DsnRecipient } from '../../../formats/dsn.ts'
-import { classifyComplaint, classifyDelivery } from './classify.ts'
+import { readKumoLogRecord } from '../../../formats/kumo-log-record.ts'
+import { type KumoRecordType, kumoRecord } from '../../../testing/peers/kumo-records.ts'
+import { classifyComplaint, classifyDelivery, classifyKumoRecord } from './classify.ts'
 
 const part = (action: DsnRecipient['action'], status: string, changes: Partial<DsnRecipient> = {}) => ({
   ...{ action, status, diagnostic: 'as it was said', remoteMta: null },
@@ -52,6 +54,49 @@ describe('a complaint', () => {
     }
     for (const type of ['not-spam', 'auth-failure', 'dmarc', '']) {
       assert.equal(classifyComplaint(type), undefined, type)
+    }
+  })
+})
+
+describe('a KumoMTA log record', () => {
+  const classify = (type: KumoRecordType, changes: object = {}) => {
+    const mail = { sender: 'bounce@example.com', recipient: 'one@example.net' }
+    const record = readKumoLogRecord(kumoRecord(mail, type, changes))
+    return record && classifyKumoRecord(record)
+  }
+  const examples: [type: KumoRecordType, kind: string | undefined][] = [
+    ['Delivery', 'delivered'],
+    ['TransientFailure', 'deferred'],
+    ['Bounce', 'bounced'],
+    ['OOB', 'bounced'],
+    ['Expiration', 'failed'],
+    ['AdminBounce', 'failed'],
+    ['Feedback', 'complained'],
+    ['Reception', undefined],
+    ['Rejection', undefined],
+    ['Delayed', undefined],
+    ['AdminRebind', undefined],
+    ['XferOut', undefined],
+  ]
+  for (const [type, kind] of examples) {
+    test(`of the type ${type} is ${kind === undefined ? 'ignored' : `classified as ${kind}`}`, () => {
+      assert.equal(classify(type)?.kind, kind)
+    })
+  }
+
+  test('about a temporary failure that KumoMTA gave up on is classified as failed', () => {
+    const reply = (code: number, first: number | null) => ({
+      response: { code, enhanced_code: first && { class: first, subject: 4, detail: 1 }, content: 'x' },
+    })
+    const kinds = [reply(451, 4), reply(451, null), reply(550, 4), reply(550, null), reply(550, 5), {}]
+      .map((changes) => [classify('Bounce', changes)?.kind, classify('OOB', changes)?.kind])
+      .map(([bounce, oob]) => (bounce === oob ? bounce : 'different'))
+    assert.deepEqual(kinds, ['failed', 'failed', 'failed', 'bounced', 'bounced', 'bounced'])
+  })
+
+  test('about the delivery of another log record is ignored', () => {
+    for (const type of ['Delivery', 'Bounce', 'TransientFailure', 'Expiration'] as const) {
+      assert.equal(classify(type, { reception_protocol: 'LogRecord' }), undefined, type)
     }
   })
 })

@@ -1,4 +1,5 @@
 import type { DsnRecipient } from '../../../formats/dsn.ts'
+import type { KumoLogRecord } from '../../../formats/kumo-log-record.ts'
 import type { SesEvent } from '../../../formats/ses-event.ts'
 import type { FeedbackKind } from './feedback.ts'
 
@@ -102,3 +103,35 @@ function classifySesComplaint({ subType, feedbackType }: SesEvent): ClassifiedFe
   // Most complaints do not specify a type.
   return classifyComplaint(feedbackType?.toLowerCase() ?? 'abuse')
 }
+
+/**
+ * Classifies a KumoMTA log record. Returns undefined for types that report neither a delivery attempt, nor the end of
+ * delivery, nor a complaint: Reception, Rejection, Delayed, AdminRebind, XferOut and others. KumoMTA logs `Delayed` when
+ * it postpones a message without an attempt.
+ */
+export function classifyKumoRecord(record: KumoLogRecord): ClassifiedFeedback | undefined {
+  const { status, diagnostic } = record
+  const classified = (kind: FeedbackKind): ClassifiedFeedback => ({ kind, status, diagnostic })
+  if (record.isAboutLogRecord) return undefined
+  switch (record.type) {
+    case 'Delivery':
+      return classified('delivered')
+    case 'TransientFailure':
+      return classified('deferred')
+    case 'Bounce':
+    // A bounce that the recipient's server sent later. KumoMTA logs only failures.
+    case 'OOB':
+      return classified(isTemporary(record) ? 'failed' : 'bounced')
+    // KumoMTA or its operator gave up. This says nothing about the address, although the status is 5.x.x.
+    case 'Expiration':
+    case 'AdminBounce':
+      return classified('failed')
+    case 'Feedback':
+      return classifyComplaint(record.feedbackType ?? '')
+    default:
+      return undefined
+  }
+}
+
+const isTemporary = ({ status, code }: KumoLogRecord): boolean =>
+  status === null ? Math.floor((code ?? 0) / 100) === 4 : status.startsWith('4.')

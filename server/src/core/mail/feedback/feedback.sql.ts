@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { daysOf } from '../../../platform/ids.ts'
+import type { AttemptResult } from '../dispatch/results.ts'
 
 /** One recipient of one message. The return path contains the shard, so only one cell is queried. */
 export interface RecipientKey {
@@ -12,14 +14,14 @@ export interface RecipientRow {
   project_id: number
   address: string
   status: string
-  /** Number of reports applied before this one. */
-  reports: number
+  /** The digests of the reports applied before, concatenated. */
+  report_digests: Buffer
   /** The status changed within the last `delayHours`. */
   is_recent: boolean
   /** The status last changed more than `reportDays` ago. */
   is_expired: boolean
-  /** An identical report has already been applied. */
-  is_repeated: boolean
+  /** The row's location in its partition. It does not change while the row is locked. */
+  ctid: string
 }
 
 /** See feedback.ts. */
@@ -31,12 +33,16 @@ export interface ReportAges {
 const isRecipient = ({ shard, messageId, recipientNo }: RecipientKey) => sql<boolean>`
   shard = ${shard} and message_id = ${messageId} and recipient_no = ${recipientNo}`
 
-/** Returns false if the digest already exists. The recipient is locked, so there is no concurrent insert. */
-export async function insertSeen(tx: Tx, projectId: number, digest: Buffer): Promise<boolean> {
-  const { numAffectedRows } = await sql`
-    insert into mail.feedback_seen (project_id, digest) values (${projectId}, ${digest})
-    on conflict do nothing`.execute(tx)
-  return numAffectedRows === 1n
+/** The keys as a table with the columns shard, message_id, recipient_no and ordinal, which starts at 1. */
+const keyTable = (keys: readonly RecipientKey[]) => sql`
+  unnest(${keys.map(({ shard }) => shard)}::smallint[], ${keys.map(({ messageId }) => messageId)}::uuid[],
+         ${keys.map(({ recipientNo }) => recipientNo)}::smallint[])
+    with ordinality as key (shard, message_id, recipient_no, ordinal)`
+
+/** Limits a statement about these messages to the daily partitions that contain them. */
+const isOnTheirDays = (keys: readonly RecipientKey[], column: string) => {
+  const { first, last } = daysOf(keys.map(({ messageId }) => messageId))
+  return sql<boolean>`${sql.ref(column)} between ${first}::uuid and ${last}::uuid`
 }
 
 export async function findAddress(tx: ReadTx, recipient: RecipientKey): Promise<string | undefined> {
@@ -56,12 +62,95 @@ export async function findTrace(
 }
 
 /**
- * Locks the dispatch row and returns whether it exists. Dispatch rows are never added later, so a missing row
- * need not be deleted.
+ * Locks the dispatch rows that exist, in the order of `keys`, and returns the indexes of their keys. Dispatch rows
+ * are never added later, so a missing row need not be deleted. `lockTimeout` applies to the whole transaction.
  */
-export async function lockDispatch(tx: Tx, recipient: RecipientKey): Promise<boolean> {
-  const { rows } = await sql`select from mail.dispatch where ${isRecipient(recipient)} for update`.execute(tx)
-  return rows.length === 1
+export async function lockDispatch(
+  tx: Tx,
+  keys: readonly RecipientKey[],
+  lockTimeout: string | null,
+): Promise<Set<number>> {
+  const { rows } = await sql<{ ordinal: number }>`
+    with timeout as materialized (
+      select set_config('lock_timeout', coalesce(${lockTimeout}, current_setting('lock_timeout')), true) as value
+    )
+    select key.ordinal::int from timeout cross join ${keyTable(keys)}
+     cross join lateral (
+       select from mail.dispatch
+        where shard = key.shard and message_id = key.message_id and recipient_no = key.recipient_no
+          -- Sets the timeout before the first lock.
+          and timeout.value is not null
+        limit 1 for update) as dispatch`.execute(tx)
+  return new Set(rows.map(({ ordinal }) => ordinal - 1))
+}
+
+/** Locks the recipients in the order of `keys`. Returns a row or undefined for each key. */
+export async function lockRecipients(
+  tx: Tx,
+  keys: readonly RecipientKey[],
+  { delayHours, reportDays }: ReportAges,
+): Promise<(RecipientRow | undefined)[]> {
+  const { rows } = await sql<RecipientRow & { ordinal: number }>`
+    select key.ordinal::int, recipient.* from ${keyTable(keys)}
+     cross join lateral (
+       select project_id, address, status, report_digests, ctid::text,
+              updated_at > postern.now() - make_interval(hours => ${delayHours}) as is_recent,
+              updated_at < postern.now() - make_interval(days => ${reportDays}) as is_expired
+         from mail.recipients
+        where shard = key.shard and message_id = key.message_id and recipient_no = key.recipient_no
+          and ${isOnTheirDays(keys, 'message_id')}
+        limit 1 for no key update) as recipient`.execute(tx)
+  const found = new Map(rows.map((row) => [row.ordinal - 1, row]))
+  return keys.map((_key, index) => found.get(index))
+}
+
+/** A report to be written to its locked recipient. */
+export interface ReportRow extends RecipientKey {
+  ctid: string
+  digest: Buffer
+  /** The new status; null leaves the status, the reply and the time of the last change unchanged. */
+  status: string | null
+  reply: string | null
+}
+
+/**
+ * Writes reports to their recipients, and deletes and returns the recipients' unpublished results. Waits for any
+ * transaction that is publishing one of these results.
+ *
+ * Rows are found by ctid, because the planner would otherwise scan a day's partition while it has no statistics.
+ */
+export async function writeReports(tx: Tx, reports: readonly ReportRow[]): Promise<AttemptResult[]> {
+  const each = <T>(value: (report: ReportRow) => T): T[] => reports.map(value)
+  const { rows } = await sql<{ written: number; taken: AttemptResult[] }>`
+    with report as materialized (
+      select * from unnest(
+        ${each(({ shard }) => shard)}::smallint[], ${each(({ messageId }) => messageId)}::uuid[],
+        ${each(({ recipientNo }) => recipientNo)}::smallint[], ${each(({ ctid }) => ctid)}::tid[],
+        ${each(({ digest }) => digest.toString('hex'))}::text[], ${each(({ status }) => status)}::text[],
+        ${each(({ reply }) => reply)}::text[])
+        as report (shard, message_id, recipient_no, row_ctid, digest, status, reply)
+    ), written as (
+      update mail.recipients as recipients
+         set report_digests = recipients.report_digests || decode(report.digest, 'hex'),
+             status = coalesce(report.status, recipients.status),
+             reply = case when report.status is null then recipients.reply else report.reply end,
+             updated_at = case when report.status is null then recipients.updated_at else postern.now() end
+        from report
+       where recipients.ctid = report.row_ctid and recipients.shard = report.shard
+         and recipients.message_id = report.message_id and recipients.recipient_no = report.recipient_no
+         and ${isOnTheirDays(reports, 'recipients.message_id')}
+      returning true
+    ), taken as (
+      delete from mail.attempt_results as results using report
+       where results.shard = report.shard and results.message_id = report.message_id
+         and results.recipient_no = report.recipient_no
+      returning results.*
+    )
+    select (select count(*)::int from written) as written,
+           (select coalesce(json_agg(taken), '[]') from taken) as taken`.execute(tx)
+  const [row] = rows
+  if (row?.written !== reports.length) throw new Error('a locked recipient is not at its ctid')
+  return row.taken
 }
 
 /**
@@ -100,42 +189,6 @@ export async function resolveAttempt(tx: Tx, recipient: RecipientKey): Promise<v
      where ${isRecipient(recipient)} and outcome in ('begun', 'unknown')`.execute(tx)
 }
 
-/** `is_repeated` can miss a report that is being applied concurrently; `insertSeen` does not. */
-export async function lock(
-  tx: Tx,
-  recipient: RecipientKey,
-  digest: Buffer,
-  { delayHours, reportDays }: ReportAges,
-): Promise<RecipientRow | undefined> {
-  const { rows } = await sql<RecipientRow>`
-    select project_id, address, status, reports,
-           updated_at > postern.now() - make_interval(hours => ${delayHours}) as is_recent,
-           updated_at < postern.now() - make_interval(days => ${reportDays}) as is_expired,
-           exists (select from mail.feedback_seen as seen
-                    where seen.shard = recipients.shard and seen.project_id = recipients.project_id
-                      and seen.digest = ${digest}) as is_repeated
-      from mail.recipients as recipients where ${isRecipient(recipient)}
-       for no key update`.execute(tx)
-  return rows[0]
-}
-
-/** Also increments the number of reports. */
-export async function setStatus(
-  tx: Tx,
-  recipient: RecipientKey,
-  status: string,
-  reply: string | null,
-): Promise<void> {
-  await sql`
-    update mail.recipients
-       set status = ${status}, reply = ${reply}, updated_at = postern.now(), reports = reports + 1
-     where ${isRecipient(recipient)}`.execute(tx)
-}
-
-export async function countReport(tx: Tx, recipient: RecipientKey): Promise<void> {
-  await sql`update mail.recipients set reports = reports + 1 where ${isRecipient(recipient)}`.execute(tx)
-}
-
 export interface ForwardedRow {
   project_id: number
   envelope_from: string
@@ -145,28 +198,21 @@ export interface ForwardedRow {
   now: Date
 }
 
-/** For a forwarded message: its original envelope sender and the domain that forwarded it. */
+/** For each forwarded message: its original envelope sender and the domain that forwarded it, by index of its key. */
 export async function findForwarded(
   tx: ReadTx,
-  { shard, messageId }: RecipientKey,
-): Promise<ForwardedRow | undefined> {
-  const { rows } = await sql<ForwardedRow>`
-    select messages.project_id, messages.forwarded ->> 'envelope_from' as envelope_from,
-           (messages.forwarded ->> 'is_sender_confirmed')::boolean as is_sender_confirmed, identities.name,
+  keys: readonly RecipientKey[],
+): Promise<Map<number, ForwardedRow>> {
+  const { rows } = await sql<ForwardedRow & { ordinal: number }>`
+    select key.ordinal::int, message.project_id, message.forwarded ->> 'envelope_from' as envelope_from,
+           (message.forwarded ->> 'is_sender_confirmed')::boolean as is_sender_confirmed, identities.name,
            postern.now() as now
-      from mail.messages as messages
+      from ${keyTable(keys)}
+      cross join lateral (
+        select project_id, identity_id, forwarded from mail.messages
+         where shard = key.shard and id = key.message_id and ${isOnTheirDays(keys, 'id')} and forwarded is not null
+         limit 1) as message
       join control.identities as identities
-        on identities.project_id = messages.project_id and identities.id = messages.identity_id
-     where messages.shard = ${shard} and messages.id = ${messageId} and messages.forwarded is not null`.execute(
-    tx,
-  )
-  return rows[0]
-}
-
-export async function deleteSeen(tx: Tx, days: number, atMost: number): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from mail.feedback_seen where ctid = any(array(
-      select ctid from mail.feedback_seen where seen_at < postern.now() - make_interval(days => ${days})
-      order by seen_at limit ${atMost}))`.execute(tx)
-  return Number(numAffectedRows ?? 0n)
+        on identities.project_id = message.project_id and identities.id = message.identity_id`.execute(tx)
+  return new Map(rows.map(({ ordinal, ...row }) => [ordinal - 1, row]))
 }

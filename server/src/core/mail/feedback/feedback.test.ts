@@ -1,31 +1,44 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import pg from 'pg'
 import { mailRows, type TestMail } from '../../../testing/fixtures/mail-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { feedbackRules } from '../../../testing/harness/feedback.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
-import { applyFeedback, type Feedback, type FeedbackKind, maxReports, purgeFeedbackSeen } from './feedback.ts'
+import { applyFeedback, digestBytes, type Feedback, type FeedbackKind, maxReports } from './feedback.ts'
 
 const database = await testDatabase()
 const db = openDatabase(database, { poolSize: 8 }).as('mail')
 const { makeMail, stateOf, countsOf, suppressed, outbox } = mailRows(database)
-const suppressOn = new Set(['5.1.1', '5.2.1'])
 
 let projects = 1000
 const newProject = () => ++projects
 
 const reportOf = (mail: TestMail, kind: FeedbackKind, changes: Partial<Feedback> = {}): Feedback => ({
   ...{ shard: mail.shard, messageId: mail.messageId, recipientNo: mail.recipientNo, attempt: 1 },
-  ...{ kind, status: null, diagnostic: null, digest: randomBytes(32) },
+  ...{ kind, status: null, diagnostic: null, digest: randomBytes(digestBytes) },
   ...changes,
 })
 
-const apply = (report: Feedback) => db.transaction((tx) => applyFeedback(tx, report, suppressOn))
+const applyAll = (reports: readonly Feedback[]) =>
+  db.transaction((tx) => applyFeedback(tx, reports, feedbackRules))
+
+const apply = async (report: Feedback) => (await applyAll([report]))[0]
 
 const typesOf = async (mail: TestMail) => (await stateOf(mail)).events.map(({ type }) => type)
 
 const attemptsOf = (mail: TestMail) =>
   database.query('select attempt, outcome from mail.attempts where message_id = $1', [mail.messageId])
+
+/** The number of reports written to a recipient. */
+async function reportsOf({ messageId }: TestMail): Promise<number> {
+  const [row] = await database.query<{ reports: number }>(
+    `select length(report_digests) / ${digestBytes} as reports from mail.recipients where message_id = $1`,
+    [messageId],
+  )
+  return row?.reports ?? 0
+}
 
 const kinds = ['delivered', 'deferred', 'bounced', 'failed', 'complained'] as const
 
@@ -129,7 +142,6 @@ describe('feedback', () => {
 
   test('about an unknown message returns unknown and writes nothing', async () => {
     const mail = await makeMail(newProject())
-    const before = await database.query('select count(*) from mail.feedback_seen')
     for (const stranger of [
       { messageId: mail.messageId.replace(/.{4}$/, 'ffff') },
       { recipientNo: 7 },
@@ -139,7 +151,7 @@ describe('feedback', () => {
       assert.equal(await apply(reportOf(mail, 'bounced', stranger)), 'unknown')
     }
     assert.equal((await stateOf(mail)).status, 'sent')
-    assert.deepEqual(await database.query('select count(*) from mail.feedback_seen'), before)
+    assert.equal(await reportsOf(mail), 0)
   })
 
   test('with text that PostgreSQL cannot store is stored with replacement characters', async () => {
@@ -149,28 +161,9 @@ describe('feedback', () => {
     const { reply } = await stateOf(mail)
     assert.match(reply ?? '', /^x\ufffdy\ufffdz{1000,}$/)
   })
-
-  test('has its digest purged after two weeks', async () => {
-    const project = newProject()
-    const mail = await makeMail(project)
-    await apply(reportOf(mail, 'delivered'))
-    const seen = () => database.query('select from mail.feedback_seen where project_id = $1', [project])
-    await db.transaction(purgeFeedbackSeen)
-    assert.equal((await seen()).length, 1)
-    await database.query(
-      `update mail.feedback_seen set seen_at = postern.now() - interval '15 days' where project_id = $1`,
-      [project],
-    )
-    await db.transaction(purgeFeedbackSeen)
-    assert.equal((await seen()).length, 0)
-  })
 })
 
 describe('reports about one recipient', () => {
-  const seenOf = (project: number) =>
-    database.query('select from mail.feedback_seen where project_id = $1', [project])
-  const reportsOf = async ({ messageId }: TestMail) =>
-    (await database.query('select reports from mail.recipients where message_id = $1', [messageId]))[0]
   const age = ({ messageId }: TestMail, by: string) =>
     database.query(
       'update mail.recipients set updated_at = updated_at - $2::interval where message_id = $1',
@@ -185,8 +178,7 @@ describe('reports about one recipient', () => {
     assert.equal(outcomes.filter((outcome) => outcome === 'coalesced').length, 499)
     assert.deepEqual(await typesOf(mail), ['message.deferred'])
     assert.deepEqual(await countsOf(project), { deferred: 1 })
-    assert.equal((await seenOf(project)).length, 1)
-    assert.deepEqual(await reportsOf(mail), { reports: 1 })
+    assert.equal(await reportsOf(mail), 1)
   })
 
   test('a delay causes a second event after six hours, and a final report at any time', async () => {
@@ -213,17 +205,34 @@ describe('reports about one recipient', () => {
     assert.deepEqual(await typesOf(mail), ['message.sent'])
   })
 
-  test('are applied up to the limit, even concurrently', async () => {
+  test('without effect are not stored, even if they are concurrent', async () => {
     const project = newProject()
     const mail = await makeMail(project)
-    const many = Array.from({ length: maxReports + 60 }, () => reportOf(mail, 'delivered'))
+    const many = Array.from({ length: 100 }, () => reportOf(mail, 'delivered'))
     const outcomes = await Promise.all(many.map(apply))
-    assert.equal(outcomes.filter((outcome) => outcome === 'limited').length, 60)
-    assert.equal((await seenOf(project)).length, maxReports)
-    assert.deepEqual(await reportsOf(mail), { reports: maxReports })
-    assert.equal(await apply(reportOf(mail, 'bounced', { status: '5.1.1' })), 'limited')
-    assert.equal((await stateOf(mail)).status, 'delivered')
-    assert.deepEqual(await suppressed(project), [])
+    assert.equal(outcomes.filter((outcome) => outcome === 'applied').length, 1)
+    assert.equal(outcomes.filter((outcome) => outcome === 'overtaken').length, 99)
+    assert.equal(await reportsOf(mail), 1)
+    for (let no = 0; no < 50; no++) await apply(reportOf(mail, 'deferred'))
+    assert.equal(await apply(reportOf(mail, 'bounced')), 'applied', 'they do not count against the limit')
+    assert.deepEqual(await countsOf(project), { delivered: 1, bounced: 1 })
+  })
+
+  test('are applied up to the limit, but a complaint is always applied', async () => {
+    const project = newProject()
+    const mail = await makeMail(project)
+    for (let no = 0; no < maxReports; no++) {
+      assert.equal(await apply(reportOf(mail, 'deferred')), 'applied')
+      await age(mail, '6 hours')
+    }
+    const more = await Promise.all(kinds.slice(0, 4).map((kind) => apply(reportOf(mail, kind))))
+    assert.deepEqual(new Set(more), new Set(['limited']))
+    assert.equal((await stateOf(mail)).status, 'deferred')
+    assert.equal(await reportsOf(mail), maxReports)
+    for (const outcome of ['applied', 'overtaken'])
+      assert.equal(await apply(reportOf(mail, 'complained')), outcome)
+    assert.equal(await reportsOf(mail), maxReports + 1)
+    assert.equal((await suppressed(project)).length, 1)
     assert.equal(
       await apply(reportOf(await makeMail(project), 'bounced')),
       'applied',
@@ -249,6 +258,59 @@ describe('reports about one recipient', () => {
     const mail = await makeMail(newProject(), { status: 'deferred', dispatch: 'leased' })
     await age(mail, '20 days')
     assert.equal(await apply(reportOf(mail, 'delivered')), 'applied')
+  })
+})
+
+describe('a group of reports', () => {
+  test('is applied in seven statements, however many reports it contains', async (t) => {
+    const project = newProject()
+    for (const size of [2, 50]) {
+      const mails = await Promise.all(Array.from({ length: size }, () => makeMail(project)))
+      const query = t.mock.method(pg.Client.prototype, 'query')
+      const outcomes = await applyAll(mails.map((mail) => reportOf(mail, 'delivered')))
+      // BEGIN and COMMIT, two locks, the reports, the events and the counters.
+      assert.equal(query.mock.callCount(), 7)
+      query.mock.restore()
+      assert.deepEqual(new Set(outcomes), new Set(['applied']))
+    }
+    assert.deepEqual(await countsOf(project), { delivered: 52 })
+  })
+
+  test('has the same effect as its reports applied one by one, even if all are about one recipient', async () => {
+    const chance = new Chance(seed)
+    const kindsAndDigests = Array.from({ length: 8 }, () => ({
+      kind: chance.pick([...kinds]),
+      digest: randomBytes(digestBytes),
+    }))
+    const twice = [...kindsAndDigests, ...kindsAndDigests].sort(() => chance.below(3) - 1)
+    const [one, other] = [newProject(), newProject()]
+    const [alone, grouped] = [
+      await makeMail(one, { status: 'queued', dispatch: 'leased' }),
+      await makeMail(other, { status: 'queued', dispatch: 'leased' }),
+    ]
+    const expected = []
+    for (const { kind, digest } of twice) expected.push(await apply(reportOf(alone, kind, { digest })))
+    const group = twice.map(({ kind, digest }) => reportOf(grouped, kind, { digest }))
+    assert.deepEqual(await applyAll(group), expected, `seed ${seed}`)
+    const [after, afterGroup] = [await stateOf(alone), await stateOf(grouped)]
+    assert.deepEqual(
+      [afterGroup.status, afterGroup.events.map(({ type }) => type)],
+      [after.status, after.events.map(({ type }) => type)],
+    )
+    assert.deepEqual(await countsOf(other), await countsOf(one))
+    assert.equal(await reportsOf(grouped), await reportsOf(alone))
+  })
+
+  test('about messages of several days finds each in its partition', async () => {
+    const project = newProject()
+    const today = await makeMail(project)
+    const yesterday = await makeMail(project, { daysAgo: 1 })
+    const outcomes = await applyAll([reportOf(yesterday, 'bounced'), reportOf(today, 'delivered')])
+    assert.deepEqual(outcomes, ['applied', 'applied'])
+    assert.deepEqual(
+      [(await stateOf(today)).status, (await stateOf(yesterday)).status],
+      ['delivered', 'bounced'],
+    )
   })
 })
 

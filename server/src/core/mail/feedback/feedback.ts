@@ -1,24 +1,21 @@
 // Applies delivery reports and complaints to the recipients of messages.
 
 import type { Tx } from '../../../platform/db/db.ts'
-import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { Counter } from '../../../platform/telemetry/metrics.ts'
-import { type Consequences, publish, takeEarlier } from '../dispatch/results.ts'
+import { type Consequences, consequencesOf, publish } from '../dispatch/results.ts'
 import { type RecipientEvent, storable } from '../messages/events.ts'
-import { suppressComplained } from '../suppressions/automatic.ts'
+import { type Bounce, suppressComplained } from '../suppressions/automatic.ts'
 import {
-  countReport,
   deleteDispatch,
-  deleteSeen,
   deleteUncertain,
-  insertSeen,
-  lock,
   lockDispatch,
+  lockRecipients,
   type RecipientKey,
   type RecipientRow,
   resolveAttempt,
-  setStatus,
+  writeReports,
 } from './feedback.sql.ts'
+import { type ReturnableReport, type ReturnOptions, returnBounces } from './return-bounce.ts'
 
 const kinds = ['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained'] as const
 export type FeedbackKind = (typeof kinds)[number]
@@ -40,8 +37,10 @@ export interface Feedback extends RecipientKey {
   status: string | null
   /** The remote system's reply or text, unchanged. */
   diagnostic: string | null
-  /** SHA-256 of the report as received, for deduplication. */
+  /** Identifies the report as received, for deduplication: see `digestOf`. */
   digest: Buffer
+  /** The report itself, if it arrived by mail. It is returned to the original sender if the message was forwarded. */
+  report?: ReturnableReport
 }
 
 export type FeedbackResult =
@@ -97,59 +96,180 @@ const reportDays = 14
 type Refused = Extract<FeedbackResult, 'repeated' | 'coalesced' | 'limited' | 'expired'>
 
 /**
+ * The maximum time that a group of reports waits for one lock. A group that fails is split, so only the report about the
+ * locked recipient waits for longer.
+ */
+const groupLockTimeout = '1s'
+
+/** Length of a digest. A recipient's row contains one for each report. */
+export const digestBytes = 16
+
+/**
  * `isQueued`: if the outcome is unknown, a delay proves that an MTA has the message, so the report is
  * applied.
  */
-function refusalOf(kind: FeedbackKind, before: RecipientRow, isQueued: boolean): Refused | undefined {
-  if (before.is_repeated) return 'repeated'
-  if (before.reports >= maxReports) return 'limited'
+function refusalOf({ kind, digest }: Feedback, before: RecipientRow, isQueued: boolean): Refused | undefined {
+  if (isRepeated(before, digest)) return 'repeated'
+  // A complaint is never dropped. It is final, so there is at most one more.
+  if (before.report_digests.length >= maxReports * digestBytes && kind !== 'complained') return 'limited'
   if (before.is_expired && !isQueued && kind !== 'complained') return 'expired'
   return isCoalesced(kind, before) && !isQueued ? 'coalesced' : undefined
+}
+
+function isRepeated({ report_digests: digests }: RecipientRow, digest: Buffer): boolean {
+  for (let at = 0; at < digests.length; at += digestBytes) {
+    if (digests.subarray(at, at + digestBytes).equals(digest)) return true
+  }
+  return false
 }
 
 const isCoalesced = (kind: FeedbackKind, { status, is_recent }: RecipientRow): boolean =>
   kind === 'deferred' && status === 'deferred' && is_recent
 
+export interface FeedbackRules extends ReturnOptions {
+  /** Enhanced status codes after which an address is suppressed. */
+  suppressOn: ReadonlySet<string>
+}
+
 /**
- * Applies one report in one transaction, exactly once, regardless of duplicates and the order of reports.
+ * Applies reports in one transaction, each exactly once, regardless of duplicates and the order of reports.
+ * Returns their results in the same order.
  *
- * Locks are taken in the same order as in the worker: dispatch, recipient, results, and the daily counter
- * last.
+ * Locks are taken in the same order as in the worker: dispatch, recipients, results, and the daily counters last. In
+ * each table, rows are locked by key.
  */
 export async function applyFeedback(
   tx: Tx,
-  feedback: Feedback,
-  suppressOn: ReadonlySet<string>,
-): Promise<FeedbackResult> {
-  const { kind, digest } = feedback
-  const isQueued = await lockDispatch(tx, feedback)
-  const before = await lock(tx, feedback, digest, { delayHours, reportDays })
-  if (!before) return 'unknown'
-  const refusal = refusalOf(kind, before, isQueued)
-  if (refusal) return refusal
-  if (!(await insertSeen(tx, before.project_id, digest))) return 'repeated'
-  const isHandedOver = isQueued && (await endDispatch(tx, feedback))
-  const hasChanged =
-    transitionsFrom[kind].includes(before.status) &&
-    (kind !== 'sent' || isHandedOver) &&
-    !isCoalesced(kind, before)
-  if (hasChanged) {
-    const reply = feedback.diagnostic ?? feedback.status
-    await setStatus(tx, feedback, kind, reply === null ? null : storable(reply))
-  } else await countReport(tx, feedback)
-  const earlier = await takeEarlier(tx, feedback)
-  if (kind === 'complained') {
-    const { project_id: projectId, address: recipient } = before
-    // Applies even if the complaint does not change the status.
-    await suppressComplained(tx, { projectId, messageId: feedback.messageId, recipient })
+  all: readonly Feedback[],
+  rules: FeedbackRules,
+): Promise<FeedbackResult[]> {
+  const results: FeedbackResult[] = []
+  const consequences: Consequences = { events: [], counts: [] }
+  // The effect of a report depends on the earlier reports about the same recipient.
+  for (const round of roundsOf(all)) {
+    const applied = await applyRound(
+      tx,
+      round.map(({ feedback }) => feedback),
+      rules,
+    )
+    for (const [position, { index }] of round.entries())
+      results[index] = applied.results[position] as FeedbackResult
+    consequences.events.push(...applied.events)
+    consequences.counts.push(...applied.counts)
   }
-  const own = consequencesOf(feedback, before, { isHandedOver, hasChanged })
-  await publish(
-    tx,
-    { events: [...earlier.events, ...own.events], counts: [...earlier.counts, ...own.counts] },
-    suppressOn,
+  await publish(tx, consequences, rules.suppressOn)
+  return results
+}
+
+interface Indexed {
+  feedback: Feedback
+  index: number
+}
+
+/** Each round contains at most one report about a recipient, and is sorted by key. */
+function roundsOf(all: readonly Feedback[]): Indexed[][] {
+  const rounds: Indexed[][] = []
+  const counts = new Map<string, number>()
+  for (const [index, feedback] of all.entries()) {
+    const key = keyOf(feedback)
+    const count = counts.get(key) ?? 0
+    counts.set(key, count + 1)
+    const round = rounds[count] ?? []
+    round.push({ feedback, index })
+    rounds[count] = round
+  }
+  return rounds.map((round) => round.sort((one, other) => compareKeys(one.feedback, other.feedback)))
+}
+
+const compareKeys = (one: RecipientKey, other: RecipientKey): number =>
+  one.shard - other.shard ||
+  Number(one.messageId > other.messageId) - Number(one.messageId < other.messageId) ||
+  one.recipientNo - other.recipientNo
+
+const keyOf = ({ messageId, recipientNo }: RecipientKey): string => `${messageId} ${recipientNo}`
+
+async function applyRound(
+  tx: Tx,
+  round: readonly Feedback[],
+  rules: FeedbackRules,
+): Promise<Consequences & { results: FeedbackResult[] }> {
+  const queued = await lockDispatch(tx, round, round.length > 1 ? groupLockTimeout : null)
+  const rows = await lockRecipients(tx, round, { delayHours, reportDays })
+  const results: FeedbackResult[] = []
+  const accepted: Accepted[] = []
+  const complaints: Complaint[] = []
+  for (const [index, feedback] of round.entries()) {
+    const before = rows[index]
+    const refusal = before ? refusalOf(feedback, before, queued.has(index)) : 'unknown'
+    if (!before || refusal) {
+      results.push(refusal ?? 'unknown')
+      continue
+    }
+    const isHandedOver = queued.has(index) && (await endDispatch(tx, feedback))
+    const hasChanged = changesStatus(feedback, before, isHandedOver)
+    results.push(hasChanged ? 'applied' : 'overtaken')
+    if (hasChanged || isHandedOver) accepted.push({ feedback, before, isHandedOver, hasChanged })
+    if (feedback.kind === 'complained') complaints.push(complaintOf(feedback, before))
+  }
+  // Also if a complaint does not change the status.
+  await suppressComplained(tx, complaints)
+  return { results, ...(await write(tx, accepted, rules)) }
+}
+
+type Complaint = Omit<Bounce, 'status'>
+
+const complaintOf = (
+  { messageId }: Feedback,
+  { project_id: projectId, address: recipient }: RecipientRow,
+): Complaint => ({ projectId, messageId, recipient })
+
+/** A report that is written to its recipient. A report without effect is not written, and has no effect again. */
+interface Accepted {
+  feedback: Feedback
+  before: RecipientRow
+  /** The worker has not recorded `sent` yet and cannot do so later, because the dispatch row is deleted. */
+  isHandedOver: boolean
+  hasChanged: boolean
+}
+
+const changesStatus = ({ kind }: Feedback, before: RecipientRow, isHandedOver: boolean): boolean =>
+  transitionsFrom[kind].includes(before.status) &&
+  (kind !== 'sent' || isHandedOver) &&
+  !isCoalesced(kind, before)
+
+async function write(tx: Tx, accepted: readonly Accepted[], rules: FeedbackRules): Promise<Consequences> {
+  if (accepted.length === 0) return { events: [], counts: [] }
+  // A result that the worker has not published yet is published along with the report, so `message.sent` precedes
+  // `message.delivered`.
+  const earlier = consequencesOf(
+    await writeReports(
+      tx,
+      accepted.map(({ feedback, before, hasChanged }) => ({
+        ...feedback,
+        ctid: before.ctid,
+        status: hasChanged ? feedback.kind : null,
+        reply: replyOf(feedback),
+      })),
+    ),
   )
-  return hasChanged ? 'applied' : 'overtaken'
+  const failed = accepted.filter(
+    ({ feedback: { kind }, hasChanged }) => hasChanged && (kind === 'bounced' || kind === 'failed'),
+  )
+  await returnBounces(
+    tx,
+    failed.map(({ feedback }) => feedback),
+    rules,
+  )
+  const own = accepted.map(ownConsequences)
+  return {
+    events: [...earlier.events, ...own.flatMap(({ events }) => events)],
+    counts: [...earlier.counts, ...own.flatMap(({ counts }) => counts)],
+  }
+}
+
+function replyOf({ diagnostic, status }: Feedback): string | null {
+  const reply = diagnostic ?? status
+  return reply === null ? null : storable(reply)
 }
 
 /**
@@ -163,17 +283,12 @@ async function endDispatch(tx: Tx, feedback: Feedback): Promise<boolean> {
   return isHandedOver
 }
 
-interface Changes {
-  /** The worker has not recorded `sent` yet and cannot do so later, because the dispatch row is deleted. */
-  isHandedOver: boolean
-  hasChanged: boolean
-}
-
-function consequencesOf(
-  { messageId, recipientNo, kind, status, diagnostic }: Feedback,
-  { project_id: projectId, address }: RecipientRow,
-  { isHandedOver, hasChanged }: Changes,
-): Consequences {
+function ownConsequences({
+  feedback: { messageId, recipientNo, kind, status, diagnostic },
+  before: { project_id: projectId, address },
+  isHandedOver,
+  hasChanged,
+}: Accepted): Consequences {
   const about = { projectId, messageId, recipientNo, recipient: address }
   const events: RecipientEvent[] = []
   if (isHandedOver) events.push({ ...about, type: 'message.sent', status: null, diagnostic: null })
@@ -181,8 +296,3 @@ function consequencesOf(
   const counts = { projectId, ...(isHandedOver && { sent: 1 }), ...(hasChanged && { [kind]: 1 }) }
   return { events, counts: isHandedOver || hasChanged ? [counts] : [] }
 }
-
-// No MTA retries a report for longer than this.
-export const seenDays = reportDays
-
-export const purgeFeedbackSeen = (tx: Tx): Promise<number> => deleteSeen(tx, seenDays, purgedAtOnce)

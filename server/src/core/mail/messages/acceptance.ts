@@ -43,8 +43,11 @@ import type { Accepted } from './wire.ts'
 // 200, and 20% less than groups of 100.
 const maxGroupMails = 400
 const maxGroupBytes = 8 * 1024 * 1024
-/** While one group commits, the next fills. A third concurrent group would only make groups smaller. */
-const groupsAtOnce = 2
+/**
+ * While one group commits, the next fills. It starts before the first has committed only if the first is slow, for
+ * example because it waits for a lock; otherwise, groups would only be smaller.
+ */
+const [groupsAtOnce, overlapMs] = [2, 10]
 
 export interface Accepts {
   accept(request: AcceptRequest, channel?: AcceptChannel): Promise<AcceptResponse>
@@ -61,6 +64,7 @@ export class Acceptance implements Accepts {
     this.#rules = { providers: new Set(providers), byteLimits }
     this.#groups = new FairGroups((group) => this.#commit(group), {
       groupsAtOnce,
+      overlapMs,
       tenantOf: ({ sender }) => sender.projectId,
       kindOf,
       newRoom: newGroupCapacity,
@@ -241,6 +245,7 @@ async function write(tx: Tx, sendable: readonly Sendable[], { byteLimits }: Rule
   }
   if (rows.length === 0) return
   await insertMessages(tx, rows)
+  if (rows.some((row) => statusOf(row) === 'queued')) tx.hint('mail')
   await addUsage(
     tx,
     new Map([...quotas].flatMap(([id, { taken }]) => (taken.bytes > 0 ? [[id, taken]] : []))),

@@ -47,4 +47,5 @@ export async function insertStatsChanged(tx: Tx, projectIds: readonly number[]):
     select distinct id, 'project.stats_changed', '{}'::jsonb from unnest(${projectIds}::bigint[]) as id`.execute(
     tx,
   )
+  tx.hint('outbox')
 }

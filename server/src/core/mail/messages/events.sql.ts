@@ -8,6 +8,7 @@ export interface NewEvent {
   type: EventType | 'endpoint.test'
   messageId: string | null
   recipientNo: number | null
+  /** Without `project_id`, `message_id`, `tags` and `metadata`, which are added when the event is read. */
   data: object
   /**
    * One of the project's endpoints, which receives the event even if it is not subscribed to the event's
@@ -26,7 +27,7 @@ export interface NewEvent {
  * inserted later (core/mail/webhooks/fan-out.ts).
  */
 export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
-  await sql`
+  const { numAffectedRows: fanOuts } = await sql`
     with fresh as materialized (
       select postern.uuid7(postern.now() + interval '1 ms' *
                (row_number() over (partition by message_id order by no) - 1)) as id,
@@ -50,4 +51,5 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
              select wanted.id from (select distinct project_id as id from fresh) as wanted
               where exists (select from control.endpoints as endpoints
                              where endpoints.project_id = wanted.id and endpoints.is_active)))`.execute(tx)
+  if (fanOuts) tx.hint('webhooks')
 }

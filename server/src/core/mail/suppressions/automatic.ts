@@ -10,18 +10,16 @@ export interface Bounce {
 }
 
 /** Suppresses addresses that bounced with an enhanced status code in `suppressOn`. */
-export async function suppressBounced(
+export const suppressBounced = (
   tx: Tx,
   bounces: readonly Bounce[],
   suppressOn: ReadonlySet<string>,
-): Promise<void> {
-  for (const { projectId, messageId, recipient, status } of bounces) {
-    if (status === null || !suppressOn.has(status)) continue
-    await insertAutomatic(tx, projectId, recipient, 'bounce', messageId)
-  }
-}
+): Promise<void> =>
+  insertAutomatic(
+    tx,
+    bounces.filter(({ status }) => status !== null && suppressOn.has(status)),
+    'bounce',
+  )
 
-export const suppressComplained = (
-  tx: Tx,
-  { projectId, messageId, recipient }: Omit<Bounce, 'status'>,
-): Promise<void> => insertAutomatic(tx, projectId, recipient, 'complaint', messageId)
+export const suppressComplained = (tx: Tx, complaints: readonly Omit<Bounce, 'status'>[]): Promise<void> =>
+  insertAutomatic(tx, complaints, 'complaint')

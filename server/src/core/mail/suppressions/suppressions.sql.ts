@@ -51,17 +51,27 @@ export async function countManual(tx: ReadTx, projectId: number, atMost: number)
   return rows[0]?.count ?? 0
 }
 
+export interface AutomaticSuppression {
+  projectId: number
+  recipient: string
+  messageId: string
+}
+
 /** An address that is already suppressed keeps its reason, unless the new reason is a complaint. */
 export async function insertAutomatic(
   tx: Tx,
-  projectId: number,
-  address: string,
+  added: readonly AutomaticSuppression[],
   reason: 'bounce' | 'complaint',
-  messageId: string,
 ): Promise<void> {
+  if (added.length === 0) return
   await sql`
     insert into mail.suppressions (project_id, address, reason, message_id)
-    values (${projectId}, lower(${address}), ${reason}, ${messageId})
+    select distinct on (project_id, lower(address)) project_id, lower(address), ${reason}, message_id
+      from unnest(${added.map(({ projectId }) => projectId)}::bigint[],
+                  ${added.map(({ recipient }) => recipient)}::text[],
+                  ${added.map(({ messageId }) => messageId)}::uuid[]) as added (project_id, address, message_id)
+     -- Concurrent transactions insert the rows in the same order.
+     order by project_id, lower(address)
     on conflict ${
       reason === 'complaint'
         ? sql`(shard, project_id, address) do update set reason = excluded.reason, message_id = excluded.message_id

@@ -30,7 +30,7 @@ describe('suppressions', () => {
     await add(11, 'angry@example.com')
     const messageId = '0198f2a4-7777-7000-8000-000000000001'
     const complaint = { projectId: 11, messageId, recipient: 'Angry@example.com' }
-    for (const _ of [1, 2]) await db.transaction((tx) => suppressComplained(tx, complaint))
+    for (const _ of [1, 2]) await db.transaction((tx) => suppressComplained(tx, [complaint]))
     await assert.rejects(remove(11, 'angry@example.com'), { code: 'insufficient_role' })
     assert.deepEqual(
       (await list(11)).map(({ reason, message_id }) => [reason, message_id]),

@@ -18,8 +18,6 @@ export interface Wanted extends Leased {
 export interface Due extends Cursor {
   /** Index in the list of wanted queues. */
   index: number
-  shard: number
-  project_id: number
   /** Number of attempts so far. */
   attempt: number
   /** The time until the delivery is abandoned. */
@@ -29,7 +27,7 @@ export interface Due extends Cursor {
 /** The next due deliveries of several queues. */
 export async function findDue(tx: ReadTx, wanted: readonly Wanted[]): Promise<Due[]> {
   const { rows } = await sql<Due>`
-    select wanted.ordinal::int - 1 as index, due.*,
+    select wanted.ordinal::int - 1 as index, due.event_id, due.attempt, due.due_at::text as due_at,
            (extract(epoch from due.gives_up_at - postern.now()) * 1000)::float8 as left_ms
       from unnest(${wanted.map(({ shard }) => shard)}::smallint[],
                   ${wanted.map(({ endpoint_id }) => endpoint_id)}::bigint[],
@@ -38,8 +36,7 @@ export async function findDue(tx: ReadTx, wanted: readonly Wanted[]): Promise<Du
                   ${wanted.map(({ most }) => most)}::int[])
              with ordinality as wanted (shard, endpoint_id, after_due_at, after_id, most, ordinal)
      cross join lateral (
-       select shard, project_id, event_id, attempt, due_at::text as due_at, gives_up_at
-         from mail.deliveries as deliveries
+       select event_id, attempt, due_at, gives_up_at from mail.deliveries as deliveries
         where deliveries.shard = wanted.shard and deliveries.endpoint_id = wanted.endpoint_id
           and (deliveries.due_at, deliveries.event_id) > (wanted.after_due_at, wanted.after_id)
           and deliveries.due_at <= postern.now()
@@ -65,6 +62,14 @@ export interface EventRow {
 type Key = { shard: number; id: string }
 
 /**
+ * PostgreSQL's text of an array, for elements that need no escaping, such as numbers and UUIDs. pg would escape
+ * each element of a list.
+ */
+const arrayOf = (values: readonly (number | string)[]): string => `{${values.join(',')}}`
+const shardsOf = (keys: readonly Key[]): string => arrayOf(keys.map(({ shard }) => shard))
+const idsOf = (keys: readonly Key[]): string => arrayOf(keys.map(({ id }) => id))
+
+/**
  * Events by key, without data longer than `maxBytes`. See core/mail/dispatch/claims.sql.ts for the use of
  * days and `limit 1`.
  */
@@ -78,14 +83,13 @@ export async function findEvents(
   const { rows } = await sql<EventRow>`
     select events.id, events.type, events.message_id, events.created_at, events.inbound_body_id, measured.size,
            case when measured.size <= ${maxBytes} then measured.data end as data
-      from unnest(${keys.map(({ shard }) => shard)}::smallint[], ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)
+      from unnest(${shardsOf(keys)}::smallint[], ${idsOf(keys)}::uuid[]) as key (shard, id)
      cross join lateral (
        select * from mail.events where shard = key.shard and id = key.id
           and id between ${first}::uuid and ${last}::uuid limit 1) as events
      cross join lateral (
-       select events.data::text as data, octet_length(events.data::text) as size offset 0) as measured`.execute(
-    tx,
-  )
+       select text.data, octet_length(text.data) as size
+         from (select events.data::text as data offset 0) as text offset 0) as measured`.execute(tx)
   return new Map(rows.map((row) => [row.id, row]))
 }
 
@@ -112,8 +116,10 @@ export async function findInboundData(tx: ReadTx, { shard, id }: Key): Promise<B
 
 export interface MessageNotes {
   id: string
-  tags: string[]
-  metadata: object
+  /** JSON */
+  tags: string
+  /** JSON */
+  metadata: string
   trace: Buffer | null
 }
 
@@ -122,9 +128,8 @@ export async function findNotes(tx: ReadTx, keys: readonly Key[]): Promise<Map<s
   if (keys.length === 0) return new Map()
   const { first, last } = daysOf(keys.map(({ id }) => id))
   const { rows } = await sql<MessageNotes>`
-    select messages.id, messages.tags, messages.metadata, messages.trace
-      from (select distinct * from unnest(${keys.map(({ shard }) => shard)}::smallint[],
-                                          ${keys.map(({ id }) => id)}::uuid[]) as key (shard, id)) as key
+    select messages.id, array_to_json(messages.tags)::text as tags, messages.metadata::text as metadata, messages.trace
+      from (select distinct * from unnest(${shardsOf(keys)}::smallint[], ${idsOf(keys)}::uuid[]) as key (shard, id)) as key
      cross join lateral (
        select id, tags, metadata, trace from mail.messages where shard = key.shard and id = key.id
           and id between ${first}::uuid and ${last}::uuid limit 1) as messages`.execute(tx)
@@ -159,17 +164,21 @@ export async function writeResults(
 ): Promise<void> {
   const each = <T>(value: (result: Result, queue: Leased) => T): T[] =>
     results.map(({ queue, result }) => value(result, queue))
+  const numbers = (value: (result: Result, queue: Leased) => number | null): string =>
+    arrayOf(each((result, queue) => value(result, queue) ?? 'NULL'))
+  // From closed lists of names without quotes.
+  const names = (value: (result: Result) => string): string => arrayOf(each((result) => `"${value(result)}"`))
   const now = performance.now()
   await sql`
     with result as materialized (
       select * from unnest(
-        ${each((_, { shard }) => shard)}::smallint[], ${each((_, { endpoint_id }) => endpoint_id)}::bigint[],
-        ${each((_, { project_id }) => project_id)}::bigint[], ${each(({ event_id }) => event_id)}::uuid[],
-        ${each(({ event_type }) => event_type)}::text[], ${each(({ attempt }) => attempt)}::int[],
-        ${each(({ outcome }) => outcome)}::text[], ${each(({ status }) => status)}::smallint[],
-        ${each(({ latencyMs }) => latencyMs)}::int[], ${each(({ response }) => response)}::text[],
-        ${each(({ error }) => error)}::text[], ${each(({ retryMs }) => retryMs)}::float8[],
-        ${each(({ startedAt }) => now - startedAt)}::float8[])
+        ${numbers((_, { shard }) => shard)}::smallint[], ${numbers((_, { endpoint_id }) => endpoint_id)}::bigint[],
+        ${numbers((_, { project_id }) => project_id)}::bigint[], ${arrayOf(each(({ event_id }) => event_id))}::uuid[],
+        ${names(({ event_type }) => event_type)}::text[], ${numbers(({ attempt }) => attempt)}::int[],
+        ${names(({ outcome }) => outcome)}::text[], ${numbers(({ status }) => status)}::smallint[],
+        ${numbers(({ latencyMs }) => latencyMs)}::int[], ${each(({ response }) => response)}::text[],
+        ${each(({ error }) => error)}::text[], ${numbers(({ retryMs }) => retryMs)}::float8[],
+        ${numbers(({ startedAt }) => now - startedAt)}::float8[])
         as result (shard, endpoint_id, project_id, event_id, event_type, attempt, outcome, status, latency_ms, response,
                    error, retry_ms, ago_ms)
     ), locked as materialized (

@@ -57,11 +57,11 @@ export class DeliveryResults {
 }
 
 export async function writeDeliveryResults(tx: Tx, batch: readonly DeliveryResult[]): Promise<void> {
-  const leased = await lockLeased(
-    tx,
-    batch.map(({ queue }) => queue),
-  )
-  const owned = batch.filter((_, index) => leased.has(index))
+  // A batch has many results of few queues.
+  const queues = [...new Set(batch.map(({ queue }) => queue))]
+  const leased = await lockLeased(tx, queues)
+  const owners = new Set(queues.filter((_, index) => leased.has(index)))
+  const owned = batch.filter(({ queue }) => owners.has(queue))
   const results = owned.flatMap(({ queue, results }) => results.map((result) => ({ queue, result })))
   if (results.length > 0) await writeResults(tx, results)
   const updates = queueUpdatesOf(owned)

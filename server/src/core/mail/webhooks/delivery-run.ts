@@ -1,17 +1,17 @@
-import type { Dispatcher } from 'undici'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import { Counter, DurationHistogram } from '../../../platform/telemetry/metrics.ts'
-import { follow, readStoredTrace, SpanKind } from '../../../platform/telemetry/tracing.ts'
-import { type Cursor, dropDeliveries, type EventRow, giveUpOld, type Result } from './deliveries.sql.ts'
+import { follow, readStoredTrace, type Span, SpanKind } from '../../../platform/telemetry/tracing.ts'
+import { dropDeliveries, giveUpOld, type Result } from './deliveries.sql.ts'
 import type { DeliveryResult, DeliveryResults } from './delivery-results.ts'
 import { type ClaimedQueue, deleteQueue, lockLeased } from './endpoint-queues.sql.ts'
-import { maxPrefetched, type PendingDeliveries, type PendingDelivery } from './pending-deliveries.ts'
-import { post, type ReceiverResponse } from './post.ts'
+import type { DeliveryWithEvent, PendingDeliveries, PendingDelivery } from './pending-deliveries.ts'
+import { Prefetch } from './prefetch.ts'
 import type { RetryDelay } from './retry-schedule.ts'
-import { signedHeaders } from './signature.ts'
+import { signedHeaders, type WebhookBody } from './signature.ts'
 import type { WebhookSlots } from './slots.ts'
-import type { Targets } from './targets.ts'
+import type { Target, TargetLookup, Targets } from './targets.ts'
+import type { ReceiverResponse, WebhookClient } from './webhook-client.ts'
 
 // One run over an endpoint's leased queue, from the claim to the release.
 //
@@ -32,7 +32,7 @@ const responseSeconds = new DurationHistogram(
 
 export interface DeliveryRunDeps {
   db: UnscopedDb
-  agent: Dispatcher
+  client: WebhookClient
   /** `Postern/<version>` */
   userAgent: string
   pending: PendingDeliveries
@@ -41,8 +41,6 @@ export interface DeliveryRunDeps {
   results: DeliveryResults
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number
-  /** Timeout for a request, from the DNS lookup to the response status. */
-  requestTimeoutMs: number
   retryDelayMs: RetryDelay
   log: Logger
 }
@@ -62,7 +60,14 @@ const goneBackoffMs = 300_000
 const errorBackoffMs = 5_000
 const deletedAtOnce = 5_000
 
-type DeliveryWithEvent = PendingDelivery & { event: EventRow }
+/** `hasSlot`: it uses one of the slots for healthy endpoints. */
+interface Started extends PendingDelivery {
+  hasSlot: boolean
+}
+
+type StartedWithEvent = Started & DeliveryWithEvent
+
+const hasEvent = (delivery: Started): delivery is StartedWithEvent => delivery.event !== undefined
 
 export class DeliveryRun {
   readonly #queue: ClaimedQueue
@@ -74,18 +79,20 @@ export class DeliveryRun {
   #isFailing: boolean
   /** A delivery has succeeded, either before or during this run, so several can be sent concurrently. */
   #isConcurrent: boolean
-  #cursor: Cursor | undefined
-  #prefetched: PendingDelivery[] = []
-  #isPrefetching = false
-  #isExhausted = false
+  readonly #prefetch: Prefetch
   #inFlight = 0
   #hasSucceeded = false
   #failuresInARow = 0
   #backoffMs = 0
   /** The reason why no more requests are started. */
   #end: 'gone' | 'inactive' | 'deleted' | 'retry_after' | 'error' | undefined
-  #resume: (() => void) | undefined
-  readonly #onChange = (): void => this.#resume?.()
+  /** The endpoint's next lookup, and the deliveries that wait for it. */
+  #lookup: Promise<TargetLookup> | undefined
+  #waitingForLookup: StartedWithEvent[] = []
+  #isStarting = false
+  /** Set while requests are sent; after that, no request may start. */
+  #resolveSent: (() => void) | undefined
+  readonly #onChange = (): void => this.#advance()
 
   constructor(queue: ClaimedQueue, deps: DeliveryRunDeps, stopping: AbortSignal) {
     this.#queue = queue
@@ -96,6 +103,10 @@ export class DeliveryRun {
     // The same jitter is used for the whole run, so a single waiting event is due at the same time as its
     // queue.
     this.#random = deps.random()
+    this.#prefetch = new Prefetch(queue, deps.pending, (error) => {
+      if (error !== undefined) this.#fail(error)
+      this.#advance()
+    })
   }
 
   /** Resolves when the queue is released. */
@@ -111,16 +122,35 @@ export class DeliveryRun {
       this.#fail(error)
     } finally {
       slots.cancelWait(this.#onChange)
+      this.#prefetch.close()
       if (this.#isFailing) slots.releaseFailing()
     }
     await this.#release()
   }
 
+  /** Resolves when no request is in flight and no more may start. */
   async #send(): Promise<void> {
-    while (this.#mayStart() || this.#inFlight > 0 || this.#isPrefetching) {
-      const hasStarted = this.#mayStart() && this.#startOne()
-      if (!hasStarted) await this.#waitForChange()
+    const poll = setInterval(() => this.#advance(), pollMs)
+    try {
+      await new Promise<void>((resolve) => {
+        this.#resolveSent = resolve
+        this.#advance()
+      })
+    } finally {
+      clearInterval(poll)
     }
+  }
+
+  /** Starts what may start. Called when a request or a prefetch ends, and when a slot becomes free. */
+  #advance(): void {
+    // A delivery that is skipped ends while it is started.
+    if (this.#isStarting || this.#resolveSent === undefined) return
+    this.#isStarting = true
+    while (this.#mayStart() && this.#startOne()) {}
+    this.#isStarting = false
+    if (this.#inFlight > 0 || this.#prefetch.isReading || this.#mayStart()) return
+    this.#resolveSent()
+    this.#resolveSent = undefined
   }
 
   #mayStart(): boolean {
@@ -131,7 +161,7 @@ export class DeliveryRun {
       !results.isBehind &&
       performance.now() - this.#startedAt < runMs &&
       this.#failuresInARow < maxFailuresInARow &&
-      !(this.#isExhausted && this.#prefetched.length === 0) &&
+      !this.#prefetch.isExhausted &&
       // A failing or new endpoint gets one attempt.
       (this.#isConcurrent || this.#failuresInARow === 0)
     )
@@ -140,119 +170,164 @@ export class DeliveryRun {
   /** Returns false if no request can be started now. */
   #startOne(): boolean {
     const { slots } = this.#deps
-    this.#prefetch()
-    if (this.#prefetched.length === 0) return false
     if (!this.#isConcurrent && this.#inFlight > 0) return false
-    const takesSlot = !this.#isFailing
-    if (takesSlot && !slots.tryTake(this.#inFlight, this.#queue.project_id)) {
+    this.#prefetch.fill({ isSingle: !this.#isConcurrent })
+    if (this.#prefetch.isEmpty) return false
+    const hasSlot = !this.#isFailing
+    if (hasSlot && !slots.tryTake(this.#inFlight, this.#queue.project_id)) {
       if (this.#inFlight === 0) slots.onFree(this.#onChange, this.#queue.project_id)
       return false
     }
-    const delivery = this.#prefetched.shift()
-    if (delivery) void this.#deliver(delivery, takesSlot)
+    const delivery = this.#prefetch.take()
+    this.#inFlight++
+    this.#start({ ...delivery, hasSlot })
     return true
   }
 
-  #prefetch(): void {
-    if (this.#isPrefetching || this.#isExhausted || this.#prefetched.length > maxPrefetched / 2) return
-    this.#isPrefetching = true
-    const most = this.#isConcurrent ? maxPrefetched : 1
-    void this.#deps.pending
-      .next({ ...this.#queue, after: this.#cursor, most })
-      .then((pending) => {
-        const last = pending.at(-1)?.due
-        if (last) this.#cursor = { due_at: last.due_at, event_id: last.event_id }
-        this.#isExhausted = pending.length < most
-        this.#prefetched.push(...pending)
-      })
-      .catch((error: unknown) => this.#fail(error))
-      .finally(() => {
-        this.#isPrefetching = false
-        this.#onChange()
-      })
-  }
-
-  /** Waits until a request or a prefetch ends, or a slot becomes free. */
-  async #waitForChange(): Promise<void> {
-    if (this.#inFlight === 0 && !this.#isPrefetching && !this.#mayStart()) return
-    let timer: NodeJS.Timeout | undefined
-    await new Promise<void>((resolve) => {
-      this.#resume = resolve
-      timer = setTimeout(resolve, pollMs)
-    })
-    clearTimeout(timer)
-    this.#resume = undefined
-  }
-
-  async #deliver(delivery: PendingDelivery, hasSlot: boolean): Promise<void> {
-    this.#inFlight++
-    try {
-      if (delivery.event) await this.#attempt({ ...delivery, event: delivery.event })
-      else this.#write([skipped(delivery)])
-    } catch (error) {
-      this.#fail(error)
-    } finally {
-      this.#inFlight--
-      if (hasSlot) this.#deps.slots.release(this.#queue.project_id)
-      this.#onChange()
+  #start(delivery: Started): void {
+    if (!hasEvent(delivery)) {
+      this.#write(skipped(delivery))
+      this.#finish(delivery)
+    } else if (delivery.event.data === null) {
+      void this.#sendLong(delivery)
+    } else {
+      this.#sendWithNextLookup(delivery)
     }
   }
 
-  async #attempt(delivery: DeliveryWithEvent): Promise<void> {
-    const { pending, targets, agent, userAgent, requestTimeoutMs } = this.#deps
-    await pending.withBody(delivery, this.#isFailing ? 'failing' : 'healthy', async (body) => {
-      const target = await targets.of(this.#queue)
-      if (target === 'gone' || target === 'inactive') {
-        this.#end ??= target === 'gone' ? 'deleted' : 'inactive'
-        return
+  /** Deliveries that start before the lookup of their endpoint share it. */
+  #sendWithNextLookup(delivery: StartedWithEvent): void {
+    const lookup = this.#deps.targets.of(this.#queue)
+    if (lookup === this.#lookup) {
+      this.#waitingForLookup.push(delivery)
+      return
+    }
+    const group = [delivery]
+    this.#lookup = lookup
+    this.#waitingForLookup = group
+    lookup.then(
+      (target) => this.#sendGroup(group, target),
+      (error: unknown) => {
+        this.#fail(error)
+        for (const one of group) this.#finish(one)
+      },
+    )
+  }
+
+  #sendGroup(group: readonly StartedWithEvent[], target: TargetLookup): void {
+    for (const delivery of group) {
+      try {
+        if (!this.#isSendable(target)) this.#finish(delivery)
+        else this.#post(delivery, target, this.#deps.pending.bodyOf(delivery), () => this.#finish(delivery))
+      } catch (error) {
+        this.#fail(error)
+        this.#finish(delivery)
       }
-      // The delivery may have waited for the byte budget or for the database.
-      if (performance.now() - this.#startedAt > startWithinMs) return
-      const startedAt = performance.now()
-      const headers = {
-        'content-type': 'application/json',
-        'user-agent': userAgent,
-        ...signedHeaders(target.key, delivery.event.id, target.nowSeconds, body),
-      }
-      const span = follow(readStoredTrace(delivery.notes?.trace), 'webhook', {
-        kind: SpanKind.CLIENT,
-        attributes: {
-          'postern.endpoint_id': this.#queue.endpoint_id,
-          'postern.event_type': delivery.event.type,
-          'postern.attempt': delivery.due.attempt + 1,
-        },
+    }
+  }
+
+  async #sendLong(delivery: StartedWithEvent): Promise<void> {
+    const { pending, targets } = this.#deps
+    try {
+      await pending.withBody(delivery, this.#isFailing ? 'failing' : 'healthy', async (body) => {
+        const target = await targets.of(this.#queue)
+        if (!this.#isSendable(target)) return
+        await new Promise<void>((resolve) => this.#post(delivery, target, body, resolve))
       })
-      const response = await post(agent, target.url, headers, body, requestTimeoutMs)
-      if (response.status !== null) span?.setAttribute('http.response.status_code', response.status)
-      span?.end()
-      this.#handleResponse(delivery, response, startedAt)
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#finish(delivery)
+    }
+  }
+
+  #isSendable(target: TargetLookup): target is Target {
+    if (target === 'gone' || target === 'inactive') {
+      this.#end ??= target === 'gone' ? 'deleted' : 'inactive'
+      return false
+    }
+    // The delivery may have waited for the byte budget or for the database.
+    return performance.now() - this.#startedAt <= startWithinMs
+  }
+
+  #post(delivery: StartedWithEvent, target: Target, body: WebhookBody, done: () => void): void {
+    const { client, userAgent } = this.#deps
+    const { event } = delivery
+    const { origin, path, key, nowSeconds } = target
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      ...signedHeaders(key, event.id, nowSeconds, body),
+    }
+    const startedAt = performance.now()
+    const span = this.#spanOf(delivery)
+    client.post({ origin, path, headers, body }, (response) => {
+      try {
+        if (response.status !== null) span?.setAttribute('http.response.status_code', response.status)
+        span?.end()
+        this.#handleResponse(delivery, response, startedAt)
+      } catch (error) {
+        this.#fail(error)
+      }
+      done()
     })
   }
 
+  #spanOf({ due, event, notes }: StartedWithEvent): Span | undefined {
+    const parent = readStoredTrace(notes?.trace)
+    if (!parent) return undefined
+    return follow(parent, 'webhook', {
+      kind: SpanKind.CLIENT,
+      attributes: {
+        'postern.endpoint_id': this.#queue.endpoint_id,
+        'postern.event_type': event.type,
+        'postern.attempt': due.attempt + 1,
+      },
+    })
+  }
+
+  #finish({ hasSlot }: Started): void {
+    this.#inFlight--
+    if (hasSlot) this.#deps.slots.release(this.#queue.project_id)
+    this.#advance()
+  }
+
   #handleResponse(
-    { due, event, readAt }: DeliveryWithEvent,
+    { due, event, readAt }: StartedWithEvent,
     received: ReceiverResponse,
     startedAt: number,
   ): void {
     const { status, latencyMs, response, error } = received
     responseSeconds.observe({}, latencyMs)
     const attempt = due.attempt + 1
-    const base = {
-      ...{ event_id: event.id, event_type: event.type, attempt, status, latencyMs, response, error },
-      startedAt,
-    }
+    const write = (outcome: Result['outcome'], retryMs: number | null, isFirstSuccess = false) =>
+      this.#write(
+        {
+          event_id: event.id,
+          event_type: event.type,
+          attempt,
+          outcome,
+          status,
+          latencyMs,
+          response,
+          error,
+          retryMs,
+          startedAt,
+        },
+        isFirstSuccess,
+      )
     if (status !== null && status >= 200 && status < 300) {
       this.#failuresInARow = 0
       const isFirst = !this.#hasSucceeded
       this.#hasSucceeded = true
       if (!this.#isConcurrent) this.#markHealthy()
-      this.#write([{ ...base, outcome: 'delivered', retryMs: null }], isFirst)
+      write('delivered', null, isFirst)
       return
     }
     this.#failuresInARow++
     if (status === 410) {
       this.#end = 'gone'
-      this.#write([{ ...base, outcome: 'gone', retryMs: null }])
+      write('gone', null)
       return
     }
     const retryAfterMs = status === 429 || status === 503 ? received.retryAfterMs : undefined
@@ -267,23 +342,22 @@ export class DeliveryRun {
       leftMs,
     )
     const isLast = leftMs <= 0
-    this.#write([{ ...base, outcome: isLast ? 'given_up' : 'failed', retryMs: isLast ? null : retryMs }])
+    write(isLast ? 'given_up' : 'failed', isLast ? null : retryMs)
   }
 
   #markHealthy(): void {
     this.#isConcurrent = true
     // Until now, deliveries were read one at a time.
-    this.#isExhausted = false
+    this.#prefetch.readAgain()
     if (!this.#isFailing) return
     this.#isFailing = false
     this.#deps.slots.releaseFailing()
   }
 
-  #write(results: Result[], hasSucceeded = false): void {
-    for (const { outcome } of results) {
-      if (outcome !== 'skipped') attemptCount.add({ outcome })
-    }
-    void this.#record({ queue: this.#queue, results, hasSucceeded })
+  #write(result: Result, hasSucceeded = false): void {
+    const { outcome } = result
+    if (outcome !== 'skipped') attemptCount.add({ outcome })
+    void this.#record({ queue: this.#queue, results: [result], hasSucceeded })
   }
 
   #record(result: DeliveryResult): Promise<void> {

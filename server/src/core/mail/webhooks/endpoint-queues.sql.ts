@@ -29,16 +29,27 @@ export interface Work {
   has_healthy: boolean
   has_failing: boolean
   has_replays: boolean
+  /** The time until a queue or a replay is due; null if there is none. */
+  next_due_ms: number | null
 }
 
-/** Whether there is any work. One statement, without locks. */
+/** Whether there is any work, and when queues and replays are due next. One statement, without locks. */
 export async function findWork(tx: ReadTx): Promise<Work> {
+  const firstDue = (isHealthy: boolean) => sql`(
+    select due_at from mail.endpoint_queues where is_healthy = ${isHealthy} and due_at is not null
+     order by due_at limit 1)`
   const { rows } = await sql<Work>`
+    with due as materialized (
+      select ${firstDue(true)} as healthy, ${firstDue(false)} as failing,
+             (select due_at from mail.replays order by due_at limit 1) as replay
+    )
     select exists (select from mail.fan_outs) as has_fan_outs,
            exists (select from mail.wakes) as is_woken,
-           exists (select from mail.endpoint_queues where is_healthy and due_at <= postern.now()) as has_healthy,
-           exists (select from mail.endpoint_queues where not is_healthy and due_at <= postern.now()) as has_failing,
-           exists (select from mail.replays where due_at <= postern.now()) as has_replays`.execute(tx)
+           coalesce(healthy <= postern.now(), false) as has_healthy,
+           coalesce(failing <= postern.now(), false) as has_failing,
+           coalesce(replay <= postern.now(), false) as has_replays,
+           (extract(epoch from least(healthy, failing, replay) - postern.now()) * 1000)::float8 as next_due_ms
+      from due`.execute(tx)
   const [work] = rows
   if (!work) throw new Error('the database returned no row')
   return work
@@ -141,7 +152,7 @@ const statsEverySeconds = 60
  */
 export async function updateQueues(tx: Tx, updates: readonly QueueUpdate[]): Promise<QueueState[]> {
   const each = <T>(value: (one: QueueUpdate) => T): T[] => updates.map(value)
-  const { rows } = await sql<QueueState>`
+  const { rows } = await sql<QueueState & { is_published: boolean }>`
     with updates as materialized (
       select *, backoff_ms is not null as is_released, postern.now() + backoff_ms * interval '1 ms' as retry_at
         from unnest(${each(({ shard }) => shard)}::smallint[], ${each(({ endpoint_id }) => endpoint_id)}::bigint[],
@@ -176,7 +187,8 @@ export async function updateQueues(tx: Tx, updates: readonly QueueUpdate[]): Pro
       insert into mail.outbox (project_id, topic, payload)
       select project_id, 'endpoint.stats_changed', jsonb_build_object('endpoint_id', endpoint_id) from changed where is_published
     )
-    select shard, endpoint_id, project_id, failures, failing_seconds from changed`.execute(tx)
+    select shard, endpoint_id, project_id, failures, failing_seconds, is_published from changed`.execute(tx)
+  if (rows.some(({ is_published }) => is_published)) tx.hint('outbox')
   return rows
 }
 
@@ -198,6 +210,7 @@ export async function insertDisabled(
                   ${disabled.map(({ reason }) => reason)}::text[]) as disabled (project_id, endpoint_id, reason)`.execute(
     tx,
   )
+  tx.hint('outbox')
 }
 
 /** For a deleted endpoint. */

@@ -13,7 +13,7 @@ import { stepReplay } from './replays.ts'
 // One worker's view of all endpoints' queues (mail.endpoint_queues). migrations/000003_mail.sql documents a
 // queue's states and transitions.
 
-export type { Claim, ClaimedQueue }
+export type { Claim, ClaimedQueue, Work }
 
 const wakesAtOnce = 1_000
 const replaysAtOnce = 20

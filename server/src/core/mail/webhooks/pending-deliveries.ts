@@ -12,11 +12,13 @@ import {
   type MessageNotes,
   type Wanted,
 } from './deliveries.sql.ts'
-import { bodyOf } from './signature.ts'
+import type { Leased } from './endpoint-queues.sql.ts'
+import { bodyOf, type WebhookBody } from './signature.ts'
 import { lookupBatching } from './targets.ts'
 
 /** A due delivery with its event, excluding long data. */
 export interface PendingDelivery {
+  queue: Leased
   due: Due
   /** According to the process's monotonic clock. */
   readAt: number
@@ -25,10 +27,14 @@ export interface PendingDelivery {
   notes: MessageNotes | undefined
 }
 
-/** Longer events are read one by one when they are sent. 500 queues with 32 short events each take 16 MiB. */
+export type DeliveryWithEvent = PendingDelivery & { event: EventRow }
+
+/** Longer events are read one by one when they are sent. */
 const shortBytes = 1024
-/** Maximum number of prefetched deliveries per endpoint. */
-export const maxPrefetched = 32
+/** Prefetched deliveries of all endpoints: 16 MiB of short events. */
+const maxPrefetched = 16_384
+/** One endpoint can prefetch this fraction (1/8) of what is left. */
+const leftShare = 8
 /**
  * Memory for long events, with separate budgets for healthy and failing endpoints: 32 MiB in total with the
  * short events.
@@ -41,6 +47,7 @@ const anyLength = 2 ** 31 - 1
 export class PendingDeliveries {
   readonly #db: UnscopedDb
   readonly #lookups: Batcher<Wanted, PendingDelivery[]>
+  #prefetched = 0
   readonly #longBudgets = {
     healthy: new ByteBudget<number>(longBudgetBytes),
     failing: new ByteBudget<number>(longBudgetBytes),
@@ -51,39 +58,46 @@ export class PendingDeliveries {
     this.#lookups = new Batcher((wanted) => this.#find(wanted), lookupBatching)
   }
 
-  /** The next deliveries of a queue, in order. */
+  /** Reserves memory for up to `wanted` deliveries of an endpoint. Returns for how many, at least one. */
+  reserve(wanted: number): number {
+    const share = Math.floor((maxPrefetched - this.#prefetched) / leftShare)
+    const reserved = Math.min(wanted, Math.max(1, share))
+    this.#prefetched += reserved
+    return reserved
+  }
+
+  /** For deliveries that were reserved and are no longer waiting, or do not exist. */
+  release(count: number): void {
+    this.#prefetched -= count
+  }
+
+  /** The next deliveries of a queue, in order. `most` must have been reserved. */
   next(wanted: Wanted): Promise<PendingDelivery[]> {
     return this.#lookups.submit(wanted)
   }
 
-  /** Builds the body and charges it to the budget until `use` resolves. */
+  /** The body of a short event. */
+  bodyOf({ queue, event, notes }: DeliveryWithEvent): WebhookBody {
+    return build(queue, event, notes)
+  }
+
+  /** Builds the body. A long event is read first, and charged to the budget until `use` resolves. */
   async withBody<T>(
-    { due, event, notes }: PendingDelivery & { event: EventRow },
+    delivery: DeliveryWithEvent,
     health: 'healthy' | 'failing',
-    use: (body: Buffer) => Promise<T>,
+    use: (body: WebhookBody) => Promise<T>,
   ): Promise<T> {
-    const build = (whole: EventRow, messageNotes: MessageNotes | undefined, rest?: Buffer) =>
-      bodyOf({
-        type: whole.type,
-        created_at: whole.created_at,
-        project_id: due.project_id,
-        message_id: whole.message_id,
-        tags: messageNotes?.tags ?? null,
-        metadata: messageNotes?.metadata ?? null,
-        data: whole.data ?? '{}',
-        rest,
-      })
-    if (event.data !== null) return use(build(event, notes))
-    const release = await this.#longBudgets[health].take(event.size, due.project_id)
+    const { queue, event } = delivery
+    if (event.data !== null) return use(this.bodyOf(delivery))
+    const { shard } = queue
+    const release = await this.#longBudgets[health].take(event.size, queue.project_id)
     try {
-      const { shard } = due
       const found = await this.#db.readOne((tx) => findEvents(tx, [{ shard, id: event.id }], anyLength))
       const whole = found.get(event.id)
       if (!whole) throw new Error(`event ${event.id} has a delivery but does not exist`)
       const ofMessage = await this.#notesOf([{ shard, id: whole.message_id }])
-      return await use(
-        build(whole, ofMessage.get(whole.message_id ?? ''), await this.#inboundDataOf(whole, shard)),
-      )
+      const rest = await this.#inboundDataOf(whole, shard)
+      return await use(build(queue, whole, ofMessage.get(whole.message_id ?? ''), rest))
     } finally {
       release()
     }
@@ -91,35 +105,36 @@ export class PendingDeliveries {
 
   async #find(wanted: readonly Wanted[]): Promise<PendingDelivery[][]> {
     const due = await this.#db.readOne((tx) => findDue(tx, wanted))
-    const readAt = performance.now()
-    const keys = due.map(({ shard, event_id: id }) => ({ shard, id }))
-    const events =
-      keys.length === 0
-        ? new Map<string, EventRow>()
-        : await this.#db.readOne((tx) => findEvents(tx, keys, shortBytes))
-    await this.#addInboundSizes(due, events)
-    const about = due.flatMap(({ shard, event_id }) => {
-      const event = events.get(event_id)
-      return event && event.data !== null ? [{ shard, id: event.message_id }] : []
-    })
-    const notes = await this.#notesOf(about)
     const pending = wanted.map((): PendingDelivery[] => [])
+    if (due.length === 0) return pending
+    const readAt = performance.now()
+    const shardOf = ({ index }: Due) => wanted[index]?.shard ?? 0
+    const keys = due.map((one) => ({ shard: shardOf(one), id: one.event_id }))
+    const events = await this.#db.readOne((tx) => findEvents(tx, keys, shortBytes))
+    const found = keys.flatMap(({ shard, id }) => {
+      const event = events.get(id)
+      return event ? [{ shard, event }] : []
+    })
+    await this.#addInboundSizes(found)
+    const short = found.filter(({ event }) => event.data !== null)
+    const notes = await this.#notesOf(short.map(({ shard, event }) => ({ shard, id: event.message_id })))
     for (const one of due) {
+      const queue = wanted[one.index]
       const event = events.get(one.event_id)
-      pending[one.index]?.push({ due: one, readAt, event, notes: notes.get(event?.message_id ?? '') })
+      const ofMessage = event?.message_id == null ? undefined : notes.get(event.message_id)
+      if (queue) pending[one.index]?.push({ queue, due: one, readAt, event, notes: ofMessage })
     }
     return pending
   }
 
   /** A message's events share its inbound data. The data is treated as long and charged to each event. */
-  async #addInboundSizes(due: readonly Due[], events: Map<string, EventRow>): Promise<void> {
-    const keys = due.flatMap(({ shard, event_id }) => {
-      const id = events.get(event_id)?.inbound_body_id
-      return id == null ? [] : [{ shard, id }]
-    })
+  async #addInboundSizes(found: readonly { shard: number; event: EventRow }[]): Promise<void> {
+    const keys = found.flatMap(({ shard, event: { inbound_body_id: id } }) =>
+      id === null ? [] : [{ shard, id }],
+    )
     if (keys.length === 0) return
     const sizes = await this.#db.readOne((tx) => findInboundSizes(tx, keys))
-    for (const event of events.values()) {
+    for (const event of new Set(found.map(({ event }) => event))) {
       if (event.inbound_body_id === null) continue
       event.size += sizes.get(event.inbound_body_id) ?? 0
       event.data = null
@@ -138,3 +153,20 @@ export class PendingDeliveries {
     return keys.length === 0 ? new Map() : this.#db.readOne((tx) => findNotes(tx, keys))
   }
 }
+
+const build = (
+  { project_id }: Leased,
+  { type, created_at, message_id, data }: EventRow,
+  notes: MessageNotes | undefined,
+  rest?: Buffer,
+): WebhookBody =>
+  bodyOf({
+    type,
+    created_at,
+    project_id,
+    message_id,
+    tags: notes?.tags,
+    metadata: notes?.metadata,
+    data: data ?? '{}',
+    rest,
+  })

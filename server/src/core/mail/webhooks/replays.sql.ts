@@ -97,5 +97,6 @@ export async function insertReplay(
     values (${endpointId}, ${projectId}, postern.uuid7_floor(${from}), postern.uuid7_floor(${to}), ${onlyUndelivered})
     on conflict (shard, endpoint_id) do nothing
     returning endpoint_id`.execute(tx)
+  tx.hint('webhooks')
   return rows.length > 0
 }

@@ -23,6 +23,7 @@ export async function insertDelivery(
       insert into mail.wakes (endpoint_id, project_id) select endpoint_id, project_id from delivery
     )
     select from delivery`.execute(tx)
+  tx.hint('webhooks')
   return rows.length > 0
 }
 
@@ -45,4 +46,5 @@ export async function resetQueue(tx: Tx, projectId: number, endpointId: number):
     tx,
   )
   await tx.insertInto('mail.wakes').values({ endpoint_id: endpointId, project_id: projectId }).execute()
+  tx.hint('webhooks')
 }
