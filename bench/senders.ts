@@ -72,7 +72,9 @@ export async function makeSenders(postern: Postern, count: number): Promise<Send
                                 next_check_at = postern.now() + interval '1 day'`,
   )
   await superuser.query(`update control.dkim_keys set state = 'active', activated_at = postern.now()`)
-  await superuser.query(`update control.identities set state = 'registered', registered_at = postern.now()`)
+  await superuser.query(
+    `update control.identities set state = 'registered', registered_at = postern.now(), reconcile_at = null`,
+  )
   return senders
 }
 

@@ -22,7 +22,7 @@ export type OutboxRelayDeps = RelayDeps & {
 /** The minimum time between two calls. Without hints, it is the polling interval. */
 const pauseMs = 1_000
 /** Polling interval while there are no rows and hints are received. Due project scores are found by polling. */
-const usualIdlePollMs = 5_000
+const usualIdlePollMs = 10_000
 
 export async function runOutboxRelays(deps: OutboxRelayDeps, signal: AbortSignal): Promise<void> {
   const { hints } = deps
