@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import { recordStatements } from './statements.ts'
 import { eventually } from './waiting.ts'
 
 /**
@@ -8,11 +8,9 @@ import { eventually } from './waiting.ts'
  * `reauthenticateAfterMs` (admin/authenticate-request.ts and customer/authenticate-request.ts).
  */
 export async function untilReauthenticationIsDue(t: TestContext, sendHead: () => void): Promise<void> {
-  const { mock } = t.mock.method(pg.Client.prototype, 'query')
+  const statements = recordStatements(t)
   sendHead()
-  await eventually('the API has authenticated the caller', () =>
-    mock.calls.some(({ arguments: [query] }) => JSON.stringify(query).includes('users')),
-  )
-  mock.restore()
+  await eventually('the API has authenticated the caller', () => statements.about('users') > 0)
+  statements.stop()
   await sleep(1_100)
 }

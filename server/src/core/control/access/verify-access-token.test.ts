@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { constants, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, test } from 'node:test'
-import pg from 'pg'
 import { makeForgedTokenContext, makeSession } from '../../../testing/fixtures/forged-token-context.ts'
 import {
   bearers,
@@ -14,6 +13,7 @@ import {
 } from '../../../testing/fixtures/token-forgeries.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
+import { recordStatements } from '../../../testing/harness/statements.ts'
 import {
   compact,
   encode,
@@ -217,7 +217,7 @@ describe('project API keys', () => {
   ]
 
   test('every key is rejected because of its format, with the same response and without a query', async (t) => {
-    const query = t.mock.method(pg.Client.prototype, 'query')
+    const statements = recordStatements(t)
     const bodies = new Set<string>()
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       for (const key of shapes) {
@@ -227,10 +227,10 @@ describe('project API keys', () => {
       }
     }
     assert.equal(bodies.size, 1)
-    assert.equal(query.mock.callCount(), 0)
+    assert.equal(statements.count, 0)
 
     await authenticate(`Bearer ${genuine()}`)
-    assert.ok(query.mock.callCount() > 0, 'the counter counts')
+    assert.ok(statements.count > 0, 'the counter counts')
   })
 })
 
@@ -238,9 +238,7 @@ describe('invented key ids', () => {
   test('cause at most one query per second for signing keys, and none for users', async (t) => {
     const clock = new KeyClock()
     const timed = await startApi(database, {}, { keyTiming: clock })
-    const query = t.mock.method(pg.Client.prototype, 'query')
-    const queriesAbout = (table: string) =>
-      query.mock.calls.filter((call) => String(call.arguments[0]).includes(table)).length
+    const statements = recordStatements(t)
     const flood = async () => {
       for (let index = 0; index < 30; index++) {
         const response = await authenticate(`Bearer ${genuine({}, { kid: `made-up-${index}` })}`, timed)
@@ -248,14 +246,14 @@ describe('invented key ids', () => {
       }
     }
     await flood()
-    assert.equal(queriesAbout('signing_keys'), 1)
+    assert.equal(statements.about('signing_keys'), 1)
     clock.advance(1_001)
     await flood()
-    assert.equal(queriesAbout('signing_keys'), 2)
-    assert.equal(queriesAbout('users'), 0)
+    assert.equal(statements.about('signing_keys'), 2)
+    assert.equal(statements.about('users'), 0)
 
     await authenticate(`Bearer ${genuine()}`, timed)
-    assert.equal(queriesAbout('users'), 1, 'the counter counts')
+    assert.equal(statements.about('users'), 1, 'the counter counts')
   })
 })
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import pg from 'pg'
 import { mailRows, type TestMail } from '../../../testing/fixtures/mail-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { feedbackRules } from '../../../testing/harness/feedback.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
+import { recordStatements } from '../../../testing/harness/statements.ts'
 import { applyFeedback, digestBytes, type Feedback, type FeedbackKind, maxReports } from './feedback.ts'
 
 const database = await testDatabase()
@@ -266,11 +266,11 @@ describe('a group of reports', () => {
     const project = newProject()
     for (const size of [2, 50]) {
       const mails = await Promise.all(Array.from({ length: size }, () => makeMail(project)))
-      const query = t.mock.method(pg.Client.prototype, 'query')
+      const statements = recordStatements(t)
       const outcomes = await applyAll(mails.map((mail) => reportOf(mail, 'delivered')))
       // BEGIN and COMMIT, two locks, the reports, the events and the counters.
-      assert.equal(query.mock.callCount(), 7)
-      query.mock.restore()
+      assert.equal(statements.count, 7)
+      statements.stop()
       assert.deepEqual(new Set(outcomes), new Set(['applied']))
     }
     assert.deepEqual(await countsOf(project), { delivered: 52 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
-import pg from 'pg'
+import { describe, test } from 'node:test'
 import { mailRows } from '../../../testing/fixtures/mail-rows.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
+import { recordStatements } from '../../../testing/harness/statements.ts'
 import { type TestEndpoint, webhookHarness } from '../../../testing/harness/webhook-harness.ts'
 import type { Result } from './deliveries.sql.ts'
 import { writeDeliveryResults } from './delivery-results.ts'
@@ -28,20 +28,6 @@ async function claimOf(endpoints: readonly TestEndpoint[]) {
   )
 }
 
-/** A prepared statement is an object. */
-const textOf = (query: unknown): string =>
-  typeof query === 'string' ? query : (query as { text: string }).text
-
-function statementsOf(t: TestContext) {
-  const query = t.mock.method(pg.Client.prototype, 'query')
-  return {
-    /** The number of statements that contain a text, since the last `reset`. */
-    about: (text: string) =>
-      query.mock.calls.filter((call) => textOf(call.arguments[0]).includes(text)).length,
-    reset: () => query.mock.resetCalls(),
-  }
-}
-
 describe('the deliveries of a run', () => {
   test('are read in groups that grow, with three statements each', async (t) => {
     const projectId = await makeProject()
@@ -49,7 +35,7 @@ describe('the deliveries of a run', () => {
     const { messageId } = await makeMail(projectId)
     const ids = await publishEvents(projectId, 500, { messageId })
     const [queue = assert.fail()] = await claimOf([endpoint])
-    const statements = statementsOf(t)
+    const statements = recordStatements(t)
     const taken: string[] = []
     await new Promise<void>((resolve, reject) => {
       const takeAll = (error?: unknown) => {
@@ -91,7 +77,7 @@ describe('an endpoint', () => {
     const runs = await claimOf(endpoints)
     const targets = new Targets(mail, api.context.vault)
     const lookUp = () => Promise.all([...runs, ...runs, ...runs].map((queue) => targets.of(queue)))
-    const statements = statementsOf(t)
+    const statements = recordStatements(t)
     for (const decryptions of [1, 0]) {
       statements.reset()
       const found = await lookUp()
@@ -142,7 +128,7 @@ describe('a hundred results', () => {
       (ids[index] ?? []).map((id) => ({ queue, results: [resultOf(id)], hasSucceeded: false })),
     )
     assert.equal(batch.length, 100)
-    const statements = statementsOf(t)
+    const statements = recordStatements(t)
     await mail.transaction((tx) => writeDeliveryResults(tx, batch))
     assert.equal(statements.about('mail.endpoint_queues'), 1)
     assert.equal(statements.about('mail.deliveries'), 1)
