@@ -13,6 +13,7 @@ import { printResult } from './result.ts'
 import { makeSampleMessage } from './sample-message.ts'
 import { makeSenders, type Sender } from './senders.ts'
 import { startSink } from './sink.ts'
+import { type Standby, startStandby } from './standby.ts'
 
 /**
  * `npm run bench:cost`: the cost of one message, stage by stage: statements, WAL, rows, dead rows and CPU time.
@@ -25,6 +26,7 @@ const { values: options } = parseArgs({
     bytes: { type: 'string', default: '6000' },
     'idle-seconds': { type: 'string', default: '10' },
     statements: { type: 'boolean', default: false },
+    standby: { type: 'boolean', default: false },
   },
 })
 const mails = Number(options.mails)
@@ -45,16 +47,18 @@ interface Stage {
   /** The unit of the figures: messages or seconds. */
   per: number
   spent: Spent
-  cpuMs: Record<'api' | 'worker' | 'composing' | 'intake' | 'postgres', number>
+  cpuMs: Record<'api' | 'worker' | 'composing' | 'intake' | 'postgres' | 'standby', number>
 }
 
 const postern = await startPostern({ settings: { shared_preload_libraries: 'pg_stat_statements' } })
 const sink = await startSink(path.join(postern.directory, 'received'))
 const sampleMessage = makeSampleMessage(Number(options.bytes))
 const parts: Partial<Record<'worker' | 'intake', Part>> = {}
+let standby: Standby | undefined
 try {
   await readyToCost(postern)
   const senders = await makeSenders(postern, Number(options.senders))
+  if (options.standby) standby = await startStandby(postern)
   // Warm-up: plans are cached, and code is compiled.
   await acceptOneByOne(senders, Math.ceil(mails / 4))
   await startWorker()
@@ -91,7 +95,7 @@ try {
   ]
   say(
     table(
-      [...head, 'CPU ms: API', 'worker', 'of it composing', 'intake', 'PostgreSQL'],
+      [...head, 'CPU ms: API', 'worker', 'of it composing', 'intake', 'PostgreSQL', 'its standby'],
       stages.map(tableRow),
     ),
   )
@@ -105,6 +109,7 @@ try {
   })
 } finally {
   sink.stop()
+  await standby?.stop()
   await postern.stop()
 }
 
@@ -155,12 +160,14 @@ async function stage(what: string, per: number, work: () => Promise<void>): Prom
     api: await cpuSeconds(postern.pids.api),
     intake: await cpuSeconds(parts.intake?.pid ?? 0),
     postgres: await cpuSeconds(postern.pids.postgres, true),
+    standby: standby ? await cpuSeconds(standby.pid, true) : 0,
   })
   const isOld = parts.worker
   const cost = await readCost(postern)
   const before = { ...(await cpuUsed()), worker: await workerCpu(isOld) }
   await work()
   await sleep(settleMs)
+  await standby?.untilReplayed()
   const worker = await workerCpu(parts.worker)
   // If a process started during the measurement, all of its CPU time counts.
   const had = parts.worker === isOld ? before.worker : { all: 0, composing: 0 }
@@ -175,6 +182,7 @@ async function stage(what: string, per: number, work: () => Promise<void>): Prom
       composing: ms(worker.composing - had.composing),
       intake: ms(after.intake - before.intake),
       postgres: ms(after.postgres - before.postgres),
+      standby: ms(after.standby - before.standby),
     },
   }
 }

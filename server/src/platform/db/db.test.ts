@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
+import { Chance, seed } from '../../testing/harness/random.ts'
 import { eventually, patienceMs } from '../../testing/harness/waiting.ts'
 import { PosternError } from '../errors.ts'
 import type { Db, ReadTx, Tx } from './db.ts'
@@ -281,6 +282,28 @@ test('a network failure is reported as unavailable after the timeout, and the po
   assert.equal(await answers(), 1)
   for (const link of links) link.destroy()
   proxy.close()
+})
+
+test('an array arrives as it was sent, whatever its elements contain', async () => {
+  const texts = ['', ' ', 'NULL', 'null', '"', '\\', '\\"', '{}', 'a,b', "it's", '\n\t', 'é😀', '$1', null]
+  const chance = new Chance(seed)
+  for (let no = 0; no < 200; no++) {
+    texts.push(Array.from({ length: chance.below(6) }, () => chance.pick([...'"\\,{} aN\'\r'])).join(''))
+  }
+  const numbers = [0, -1, 1.5, 2 ** 53 - 1, null]
+  const [row] = await db.read(async (tx) => {
+    const { rows } = await sql<Record<string, unknown>>`
+      select ${texts}::text[] as texts, ${numbers}::float8[] as numbers, ${[true, false, null]}::boolean[] as booleans,
+             ${[[1, 2]]}::int[] as nested, ${[Buffer.from('a')]}::bytea[] as bytes, ${[]}::text[] as none`.execute(
+      tx,
+    )
+    return rows
+  })
+  assert.deepEqual(
+    row,
+    { texts, numbers, booleans: [true, false, null], nested: [[1, 2]], bytes: [Buffer.from('a')], none: [] },
+    `seed ${seed}`,
+  )
 })
 
 test('an int8 above 2^53 is rejected, not rounded', async () => {

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { arrayLiteral } from './array-literal.ts'
 import { isStalePlan } from './failures.ts'
 
 /** A statement is prepared after this many executions. One-off statements would only use memory on the server. */
@@ -23,6 +24,8 @@ function nameOf(text: string): string | undefined {
   return name
 }
 
+const parameterOf = (value: unknown): unknown => (Array.isArray(value) ? arrayLiteral(value) : value)
+
 type Query = (text: unknown, values?: unknown, callback?: unknown) => unknown
 
 /**
@@ -35,9 +38,10 @@ export function preparingClient(which: 'writes' | 'all'): typeof pg.Client {
   return class PreparingClient extends pg.Client {
     #isWriting = false
 
-    override query = ((text: unknown, values?: unknown, callback?: unknown): unknown => {
+    override query = ((text: unknown, given?: unknown, callback?: unknown): unknown => {
       const query = pg.Client.prototype.query.bind(this) as Query
-      if (typeof text !== 'string') return query(text, values, callback)
+      if (typeof text !== 'string') return query(text, given, callback)
+      const values = Array.isArray(given) ? given.map(parameterOf) : given
       if (/^(?:start transaction|commit|rollback)/.test(text)) this.#isWriting = text.endsWith('read write')
       const isPrepared = (which === 'all' || this.#isWriting) && Array.isArray(values) && values.length > 0
       const name = isPrepared ? nameOf(text) : undefined

@@ -76,7 +76,9 @@ describe('a request', () => {
   test('with a body that is not JSON, not declared as JSON, empty or too large is rejected', async () => {
     await assertProblem(await post('{count:1}'), 400, 'invalid_json')
     await assertProblem(await post(''), 400, 'invalid_json')
-    await assertProblem(await post('{"__proto__":{"x":1},"count":1}'), 400, 'invalid_json')
+    for (const member of ['"__proto__":{"x":1}', '"\\u005f_proto__":{}', '"constructor":{"prototype":{}}']) {
+      await assertProblem(await post(`{${member},"count":1}`), 400, 'invalid_json')
+    }
     await assertProblem(
       await post('count=1', 'application/x-www-form-urlencoded'),
       415,
