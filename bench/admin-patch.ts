@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '32' },
     'pool-size': { type: 'string' },
     only: { type: 'string' },
-    protocol: { type: 'string', default: 'extended' },
+    protocol: { type: 'string', default: 'prepared' },
     'other-load-at-most': { type: 'string', default: 'Infinity' },
     profile: { type: 'string' },
   },

@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { cleanUp } from '../harness/cleanup.ts'
 import { killOnExit } from '../harness/kill-on-exit.ts'
 import { newPartLog } from '../harness/part-logs.ts'
+import { eventually } from '../harness/waiting.ts'
 import { steadyPort } from './steady-port.ts'
 
 /**
@@ -135,8 +136,17 @@ export class Postfix {
   }
 
   async queue(): Promise<QueuedMail[]> {
-    const { stdout } = await this.#tell('postqueue', '-j')
-    return stdout
+    const listing = await eventually('postqueue lists the queue', () =>
+      this.#tell('postqueue', '-j').then(
+        ({ stdout }) => stdout,
+        (error: ExecFileException & { stderr: string }) => {
+          // showq exited while it listed the queue, for example because a test killed Postfix's processes.
+          if (error.stderr.includes('malformed showq server response')) return undefined
+          throw error
+        },
+      ),
+    )
+    return listing
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line))
