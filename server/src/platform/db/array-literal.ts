@@ -1,6 +1,6 @@
 /**
- * An array as PostgreSQL text. It is sent in place of the array, because pg converts each element with two regular
- * expressions, which takes three times as long. Arrays with other elements are returned unchanged, for pg to convert.
+ * The text of an array in PostgreSQL's syntax, or the array itself if pg has to convert it, for example because it contains
+ * dates. pg applies two regular expressions to every element, which takes three times as long.
  */
 export function arrayLiteral(values: readonly unknown[]): string | readonly unknown[] {
   let literal = ''

@@ -36,7 +36,7 @@ export function parseStrictJson(body: Uint8Array): unknown {
 
 /**
  * Whether the text can have a member named `__proto__` or `constructor`, possibly with escaped characters. If not, the
- * search of secure-json-parse, which takes as long as parsing, is not required.
+ * search by secure-json-parse, which takes as long as parsing, is unnecessary.
  */
 const mayNamePrototype = (text: string): boolean =>
   text.includes('__proto__') || text.includes('constructor') || text.includes('\\u')
