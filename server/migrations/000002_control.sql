@@ -1693,16 +1693,53 @@ grant select, insert, delete on control.outbox to postern_admin;
 grant insert on control.outbox to postern_customer;
 grant select on control.outbox to postern_mail, postern_readonly, postern_customer;
 
--- Projects whose mail is held by an administrator. The mail of locked projects is also held, without a row here.
-create table control.queue_holds (
-  project_id bigint primary key references control.projects on delete cascade,
-  held_at timestamptz not null default postern.now()
+-- Interventions: what an administrator or a policy has imposed on a project. `warn` changes nothing; `pace` limits the
+-- number of recipients handed over per hour; `hold` stops handing over; `lock` also stops accepting. An intervention is in
+-- force until `ended_at` is set: by an administrator, by a policy, or by a worker after `expires_at`. It never starts again.
+--
+-- Two columns elsewhere are derived from the interventions in force, and only core/control/interventions writes them:
+-- control.projects.is_locked, and control.queue_restrictions, which cells replicate. Interventions themselves are not
+-- replicated: `reason` and `evidence` can name the person who complained.
+create table control.interventions (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects on delete cascade,
+  kind text not null check (kind in ('warn', 'pace', 'hold', 'lock')),
+  source text not null check (source in ('administrator', 'policy')),
+  policy_id bigint check ((policy_id is not null) = (source = 'policy')),
+  reason text not null,
+  -- The only explanation that the project's members see.
+  public_note text,
+  pace_per_hour integer check ((kind = 'pace') = (pace_per_hour is not null) and pace_per_hour between 1 and 1000000),
+  -- The figures that a policy acted on.
+  evidence jsonb,
+  expires_at timestamptz,
+  ended_at timestamptz,
+  ended_by text check (ended_by in ('administrator', 'expiry', 'policy', 'drained')),
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  check ((ended_at is null) = (ended_by is null))
 );
-call postern.protect('control.queue_holds');
-grant select, insert, delete on control.queue_holds to postern_admin;
-grant select on control.queue_holds to postern_customer, postern_mail, postern_readonly;
+create index on control.interventions (project_id, id);
+create index on control.interventions (project_id, id) where ended_at is null;
+create index on control.interventions (expires_at) where ended_at is null and expires_at is not null;
+call postern.protect('control.interventions');
+grant select, insert, update on control.interventions to postern_admin;
+grant select on control.interventions to postern_readonly;
 
--- The operator's holds: for all mail, or for one provider. control.queue_holds has the holds for single projects. Stored in
+-- Projects whose mail is held or paced, with the strictest of the interventions in force. The mail of locked projects is
+-- also held, without a row here. Workers read this table when they claim mail.
+create table control.queue_restrictions (
+  project_id bigint primary key references control.projects on delete cascade,
+  kind text not null check (kind in ('pace', 'hold')),
+  pace_per_hour integer check ((kind = 'pace') = (pace_per_hour is not null)),
+  since timestamptz not null default postern.now()
+);
+call postern.protect('control.queue_restrictions');
+grant select, insert, update, delete on control.queue_restrictions to postern_admin;
+grant select on control.queue_restrictions to postern_customer, postern_mail, postern_readonly;
+
+-- The operator's holds: for all mail, or for one provider. control.queue_restrictions has the holds for single projects. Stored in
 -- the control schema so that a hold commits together with its audit row. Workers read the holds when they claim mail.
 create table control.dispatch_holds (
   scope text primary key check (scope in ('all', 'service', 'ses')),

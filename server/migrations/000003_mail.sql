@@ -152,6 +152,20 @@ call postern.protect('mail.dispatch');
 grant select, insert, update, delete on mail.dispatch to postern_mail;
 grant select on mail.dispatch to postern_admin, postern_customer, postern_readonly;
 
+-- One row for each paced project (control.queue_restrictions), shared by all of its lanes and all workers: the generic cell
+-- rate algorithm. Each claimed recipient moves `next_at` by the interval between two recipients, starting from the current
+-- time if `next_at` is past. Recipients can be claimed while `next_at` is less than a short burst ahead. A row whose time is
+-- past has no meaning and is purged.
+create table mail.paces (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  next_at timestamptz not null default postern.now(),
+  primary key (shard, project_id)
+) with (fillfactor = 50);
+call postern.protect('mail.paces');
+grant select, insert, update, delete on mail.paces to postern_mail;
+grant select on mail.paces to postern_admin, postern_customer, postern_readonly;
+
 -- Attempts to hand off messages. Outcomes:
 --   begun        recorded before the call; the response has not been read yet
 --   sent, deferred, refused, unreachable     the response, or no connection

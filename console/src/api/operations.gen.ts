@@ -26,6 +26,8 @@ export interface EndpointTest { endpoint_id: number; event_type: "endpoint.test"
 
 export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
+export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; created_at: string; updated_at: string }
+
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
 
 export interface Message { id: string; project_id: number; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from: string; subject: string; recipients: ({ address: string; kind: "to" | "cc" | "bcc"; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; diagnostic: string | null; updated_at: string })[]; tags: (string)[]; metadata: { [field: string]: unknown }; size_bytes: number; is_test: boolean; api_key_id: number | null; user_id: number | null; send_at: string | null; created_at: string }
@@ -583,6 +585,46 @@ export interface Operations {
     answer: ProjectQueue
     hasPreview: true
   }
+  /** List a project's interventions */
+  'interventions.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string; in_force?: boolean }
+    body: undefined
+    answer: { data: (Intervention)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Start an intervention */
+  'interventions.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { kind: "warn" | "pace" | "hold" | "lock"; pace_per_hour?: number | null; public_note?: string | null; expires_at?: string | null; reason: string }
+    answer: Intervention
+    hasPreview: true
+  }
+  /** Show an intervention */
+  'interventions.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Intervention
+    hasPreview: false
+  }
+  /** Edit an intervention */
+  'interventions.edit': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { pace_per_hour: number | null; public_note: string | null; expires_at: string | null; reason: string }
+    answer: Intervention
+    hasPreview: true
+  }
+  /** End an intervention */
+  'interventions.end': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: Intervention
+    hasPreview: true
+  }
   /** List plans */
   'plans.list': {
     path: {  }
@@ -642,7 +684,7 @@ export interface Operations {
   /** Search the audit log */
   'audit.list': {
     path: {  }
-    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "projects.create" | "projects.edit" | "projects.set-billing" | "queue.hold" | "queue.release" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "projects.create" | "projects.edit" | "projects.set-billing" | "queue.hold" | "queue.release" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
     body: undefined
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
@@ -748,6 +790,11 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'queue.show': ['GET', '/v1/admin/projects/{project_id}/queue'],
   'queue.hold': ['POST', '/v1/admin/projects/{project_id}/queue/hold'],
   'queue.release': ['POST', '/v1/admin/projects/{project_id}/queue/release'],
+  'interventions.list': ['GET', '/v1/admin/projects/{project_id}/interventions'],
+  'interventions.create': ['POST', '/v1/admin/projects/{project_id}/interventions'],
+  'interventions.show': ['GET', '/v1/admin/projects/{project_id}/interventions/{id}'],
+  'interventions.edit': ['PATCH', '/v1/admin/projects/{project_id}/interventions/{id}'],
+  'interventions.end': ['POST', '/v1/admin/projects/{project_id}/interventions/{id}/end'],
   'plans.list': ['GET', '/v1/admin/plans'],
   'plans.create': ['POST', '/v1/admin/plans'],
   'plans.show': ['GET', '/v1/admin/plans/{id}'],

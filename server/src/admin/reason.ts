@@ -27,6 +27,9 @@ const reasonedOperations: ReadonlySet<string> = new Set([
   'users.edit',
   'queue.hold',
   'queue.release',
+  'interventions.create',
+  'interventions.edit',
+  'interventions.end',
   'messages.cancel',
   'suppressions.delete',
 ])

@@ -29,6 +29,11 @@ import { replayEndpointOperation } from './endpoints/replay-endpoint.ts'
 import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
 import { showEndpoint } from './endpoints/show-endpoint.ts'
 import { testEndpointOperation } from './endpoints/test-endpoint.ts'
+import { createInterventionOperation } from './interventions/create-intervention.ts'
+import { editInterventionOperation } from './interventions/edit-intervention.ts'
+import { endInterventionOperation } from './interventions/end-intervention.ts'
+import { listInterventionsQuery } from './interventions/list-interventions.ts'
+import { showIntervention } from './interventions/show-intervention.ts'
 import { createMemberOperation } from './members/create-member.ts'
 import { deleteMemberOperation } from './members/delete-member.ts'
 import { editMemberOperation } from './members/edit-member.ts'
@@ -128,6 +133,12 @@ const resourceOperations = [
   showQueueQuery,
   holdQueueOperation,
   releaseQueueOperation,
+
+  listInterventionsQuery,
+  createInterventionOperation,
+  showIntervention,
+  editInterventionOperation,
+  endInterventionOperation,
 
   listPlansQuery,
   createPlanOperation,

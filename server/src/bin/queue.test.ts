@@ -70,7 +70,9 @@ describe('postern queue', () => {
     assert.match((await queue('show')).stdout, /^The queue is empty\.\n\nHanded over to an MTA .*: 0\.\n$/)
     await one.send()
     await one.send({ send_at: inDays(1) })
-    await database.query('insert into control.queue_holds (project_id) values ($1)', [one.id])
+    await database.query(`insert into control.queue_restrictions (project_id, kind) values ($1, 'hold')`, [
+      one.id,
+    ])
     await handedOver(one.id, 'OLDER1', 2)
     await handedOver(one.id, 'NEWER1', 1)
     await handedOver(one.id, 'DONE1', 1, 'delivered')
@@ -111,7 +113,7 @@ describe('postern queue', () => {
       stdout,
       /awaiting a delivery report: 3\. Showing the newest 2; .*postsuper -h.*\n {2}OTHERS1 {2}mta1 .*\n {2}NEWER1 /s,
     )
-    await database.query('delete from control.queue_holds')
+    await database.query('delete from control.queue_restrictions')
   })
 
   test('hold stops workers for all mail, a project or a provider; release lets them continue', async () => {

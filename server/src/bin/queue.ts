@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { userInfo } from 'node:os'
 import type { Context } from '../context/context.ts'
-import { recordAudit, shell } from '../core/control/audit/record.ts'
+import { type Change, recordAudit, shell } from '../core/control/audit/record.ts'
 import {
   type HoldScope,
   holdDispatch,
@@ -133,20 +133,15 @@ function limitOf(text = '100'): number {
  */
 async function setHold({ db }: Context, scope: Scope, isHeld: boolean, reason: string): Promise<boolean> {
   return db.admin.transaction(async (tx) => {
-    const hasChanged = await change(tx, scope, isHeld)
-    if (!hasChanged) return false
+    const [change, ...related] = await changesOf(tx, scope, isHeld, reason)
+    if (!change) return false
     await recordAudit(tx, {
       actor: shell(`postern, as ${userInfo().username}`),
       requestId: randomUUIDv7(),
       operation: isHeld ? 'queue.hold' : 'queue.release',
       projectId: scope.projectId ?? null,
-      change: {
-        resource: 'queue',
-        id: scope.projectId ?? scope.hold,
-        before: { is_held: !isHeld },
-        after: { is_held: isHeld },
-      },
-      related: [],
+      change,
+      related,
       reason,
       limitException: null,
       subject: null,
@@ -155,10 +150,19 @@ async function setHold({ db }: Context, scope: Scope, isHeld: boolean, reason: s
   })
 }
 
-async function change(tx: Tx, { projectId, hold }: Scope, isHeld: boolean): Promise<boolean> {
-  if (projectId === undefined) return isHeld ? holdDispatch(tx, hold) : releaseDispatch(tx, hold)
-  await existing(projectId, lockProject(tx, projectId))
-  return isHeld ? holdQueue(tx, projectId) : releaseQueue(tx, projectId)
+async function changesOf(
+  tx: Tx,
+  { projectId, hold }: Scope,
+  isHeld: boolean,
+  reason: string,
+): Promise<Change[]> {
+  if (projectId !== undefined) {
+    const project = await existing(projectId, lockProject(tx, projectId))
+    return isHeld ? holdQueue(tx, project, reason) : releaseQueue(tx, project)
+  }
+  const hasChanged = isHeld ? await holdDispatch(tx, hold) : await releaseDispatch(tx, hold)
+  const change = { resource: 'queue', id: hold, before: { is_held: !isHeld }, after: { is_held: isHeld } }
+  return hasChanged ? [change] : []
 }
 
 const existing = <T>(projectId: number, found: Promise<T>): Promise<T> =>

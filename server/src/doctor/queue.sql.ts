@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { isNotHeld, maySendNow } from '../core/control/projects/may-send.ts'
+import { isNotHeld, maySend } from '../core/control/projects/may-send.ts'
 import { readyLanes } from '../core/mail/dispatch/ready-lanes.ts'
 import type { ReadTx } from '../platform/db/db.ts'
 import { jobsSchema } from '../platform/jobs/queues.ts'
@@ -29,7 +29,7 @@ export async function findDelays(tx: ReadTx): Promise<Delays> {
     with recursive ${readyLanes}
     select
       (select ${since(sql`min(lane.due_at)`)} from lane
-         join control.projects as projects on projects.id = lane.project_id where ${maySendNow} and ${isNotHeld}) as ready,
+         join control.projects as projects on projects.id = lane.project_id where ${maySend} and ${isNotHeld}) as ready,
       (select ${since(sql`min(due_at)`)} from mail.dispatch
         where state in ('deferred', 'scheduled') and due_at < postern.now()) as overdue,
       (select ${since(sql`min(leased_until)`)} from mail.dispatch
@@ -79,7 +79,8 @@ export async function partitionedDaysAhead(tx: ReadTx): Promise<number> {
 
 export async function listHeldProjects(tx: ReadTx): Promise<{ id: number; name: string }[]> {
   const { rows } = await sql<{ id: number; name: string }>`
-    select projects.id, projects.name from control.queue_holds as holds
-      join control.projects as projects on projects.id = holds.project_id order by projects.id`.execute(tx)
+    select projects.id, projects.name from control.queue_restrictions as restriction
+      join control.projects as projects on projects.id = restriction.project_id
+     where restriction.kind = 'hold' order by projects.id`.execute(tx)
   return rows
 }

@@ -166,6 +166,11 @@ const ownTags: Tag[] = [
     description: "A project's queue of outgoing mail.",
   },
   {
+    name: 'interventions',
+    'x-displayName': 'Interventions',
+    description: 'Warnings, paces, holds and locks of a project.',
+  },
+  {
     name: 'usage',
     'x-displayName': 'Usage',
     description: "A project's usage and limits.",

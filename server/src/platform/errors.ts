@@ -26,6 +26,7 @@ export const errorCodes = [
   'domain_claimed',
   'last_owner',
   'last_administrator',
+  'already_ended',
   'stale_resource',
   'body_too_large',
   'unsupported_media_type',

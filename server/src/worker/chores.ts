@@ -8,6 +8,7 @@ import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
 import { purgeConfirmationMails } from '../core/control/routes/forward-confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
+import { purgeEndedPaces } from '../core/mail/dispatch/claims.ts'
 import { dropBodies } from '../core/mail/dispatch/partitions.ts'
 import { purgeMailIdempotency } from '../core/mail/messages/idempotency.ts'
 import { purgeApplied } from '../core/outbox/relay-to-mail.ts'
@@ -57,6 +58,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'past daily counts': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
+    'state of ended paces': purgeEach(purgeEndedPaces),
     'applied outbox ids': purgeEach(purgeApplied),
     'bodies of sent mail': () =>
       eachCell(cells, async ({ name: cell, mail }) => {

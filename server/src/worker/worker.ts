@@ -24,6 +24,7 @@ import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import type { QueueName } from '../platform/jobs/queues.ts'
 import { type ChoreDeps, doChores, eachCell } from './chores.ts'
 import { type DispatchDeps, Dispatcher } from './dispatcher.ts'
+import { runExpiries } from './expiries.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import { type OutboxRelayDeps, runOutboxRelays } from './outbox-relay.ts'
 import { WebhookDispatcher, type WebhookDispatcherDeps } from './webhook-dispatcher.ts'
@@ -161,6 +162,7 @@ async function start(
         await Promise.all([
           home && runOutboxRelays(relayDepsOf(deps, home), signal),
           hasJobs && hasCopies && keepHeartbeat({ db, log }, signal),
+          hasJobs && runExpiries({ db, log }, signal),
         ])
         return
       }

@@ -25,6 +25,9 @@ type CommandLineAct =
   | 'audit.erase'
   | 'secrets.rewrap'
 
+/** Operations of the worker. */
+type SystemAct = 'interventions.expire'
+
 type State = Record<string, unknown>
 
 interface Details {
@@ -80,6 +83,9 @@ const phrases: Record<MutationId, Phrase> = {
   'suppressions.delete': ({ person, project }) => `deleted the suppression for ${person} in ${project}`,
   'queue.hold': ({ project }) => `held ${project}'s mail`,
   'queue.release': ({ project }) => `released ${project}'s mail`,
+  'interventions.create': ({ is, project }) => `started a ${interventionOf(is)} of ${project}`,
+  'interventions.edit': ({ is, project }) => `edited the ${interventionOf(is)} of ${project}`,
+  'interventions.end': ({ is, project }) => `ended the ${interventionOf(is)} of ${project}`,
   'plans.create': ({ thing }) => `created ${thing}`,
   'plans.edit': ({ project: _, ...details }) => configurationEdit(details),
   'users.edit': (details) => userEdit(details),
@@ -97,8 +103,26 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
     `The keys of ${words(is['keys'])} projects were rewrapped with ${thing}`,
 }
 
+/** What Postern does when its time has come. */
+const systemPhrases: Record<SystemAct, Phrase> = {
+  'interventions.expire': ({ is, project }) =>
+    `ended the ${interventionOf(is)} of ${project}, which had expired`,
+}
+
+/** "warning", or "pace of 500 recipients per hour". */
+const interventionOf = ({ kind, pace_per_hour }: State): string =>
+  kind === 'pace'
+    ? `pace of ${words(pace_per_hour)} recipients per hour`
+    : kind === 'warn'
+      ? 'warning'
+      : words(kind)
+
 /** All operations that the audit log can contain, for filters. */
-export const auditedOperations = [...Object.keys(phrases), ...Object.keys(commandLineSentences)].sort()
+export const auditedOperations = [
+  ...Object.keys(phrases),
+  ...Object.keys(commandLineSentences),
+  ...Object.keys(systemPhrases),
+].sort()
 export const auditedResources = [
   'project',
   'member',
@@ -108,6 +132,7 @@ export const auditedResources = [
   'api_key',
   'message',
   'queue',
+  'intervention',
   'plan',
   'user',
   'person',
@@ -136,8 +161,9 @@ export function sentenceOf(entry: Entry, names: Names): string {
     return `${capital(commandLineSentences[operation](details))} from the command line`
   }
   const actor = entry.actor_kind === 'shell' ? 'An operator on the command line' : actorOf(entry, names)
-  const phrase = isKeyOf(phrases, operation)
-    ? phrases[operation](details)
+  const known = { ...phrases, ...systemPhrases }
+  const phrase = isKeyOf(known, operation)
+    ? known[operation](details)
     : `performed ${operation} on ${kindOf(entry.resource_type)} ${entry.resource_id}`
   return `${actor} ${phrase}`
 }

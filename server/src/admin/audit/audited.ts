@@ -6,6 +6,7 @@ export const auditedResources = [
   'api_key',
   'domain',
   'endpoint',
+  'intervention',
   'master_key',
   'member',
   'message',

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { AuditEntryView, auditView, searchAudit } from '../../core/control/audit/audit.ts'
-import { shellOperations } from '../../core/control/audit/shell-operations.ts'
+import { shellOperations, systemOperations } from '../../core/control/audit/unattended-operations.ts'
 import { PageQuery, pageOf, scanPage, searchOf } from '../../core/shared/pages.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
@@ -27,7 +27,7 @@ export const listAuditQuery = (mutations: readonly string[]) =>
           'The id of the user who made the change; 0 selects entries without one, such as changes from the command line.',
       }),
       operation: Type.Optional(
-        Type.Enum([...mutations, ...shellOperations].sort(), {
+        Type.Enum([...mutations, ...shellOperations, ...systemOperations].sort(), {
           type: 'string',
           description: 'The operation that made the change.',
           examples: ['projects.edit'],

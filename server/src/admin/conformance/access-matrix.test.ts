@@ -72,6 +72,8 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   endpoints: async (projectId) => (await make.makeEndpoint(projectId)).resource.id,
   routing: async (projectId) => (await make.makeRoute(projectId)).id,
   'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource.id,
+  interventions: async (projectId) =>
+    (await make.makeIntervention(projectId, { kind: 'pace', pace_per_hour: 1 })).id,
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   plans: async () => (await make.makePlan()).id,
   users: async () => (await make.makeUser()).id,
@@ -81,6 +83,11 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
 async function removeOne(projectId: number, noun: string, id: number | string): Promise<void> {
   // Messages are deleted only by retention.
   if (noun === 'messages') return mail.dropMail(projectId, String(id))
+  // Interventions are deleted only with their project.
+  if (noun === 'interventions') {
+    await database.query('delete from control.interventions where id = $1', [id])
+    return
+  }
   const deleted = await admin.delete(`/projects/${projectId}/${noun}/${id}`, { reason: 'Not needed' })
   assert.equal(deleted.status, 204, deleted.text)
 }

@@ -210,7 +210,8 @@ const mismatches = () =>
       select 'project' as type, id, version from control.projects union all
       select 'plan', id, version from control.plans union all
       select 'member', id, version from control.members union all
-      select 'endpoint', id, version from control.endpoints
+      select 'endpoint', id, version from control.endpoints union all
+      select 'intervention', id, version from control.interventions
     ), told as (
       select resource_type as type, resource_id::bigint as id, before, after from control.audit
        where resource_type not in ('user', 'queue', 'message') union all
@@ -236,9 +237,9 @@ const queueMismatches = () =>
     )
     select project_id, operation, earlier, is_last from acts
      where operation = coalesce(earlier, 'queue.release')
-        or (is_last and (operation = 'queue.hold') <> (project_id in (select project_id from control.queue_holds)))
+        or (is_last and (operation = 'queue.hold') <> (project_id in (select project_id from control.queue_restrictions)))
      union all
-    select project_id, 'held', null, null from control.queue_holds
+    select project_id, 'held', null, null from control.queue_restrictions
      where project_id not in (select project_id from acts)`)
 
 const jobMismatches = () =>

@@ -185,7 +185,7 @@ for (const operation of mutations) {
         const audited = await auditRowsOf(answer)
         assert.equal(audited.length, scenario.changesNothing ? 0 : 1)
         const after = await shown(path ?? pathOf(resource, answer.headers.get('location')))
-        const isShown = (entry: Entry) => entry.resource in shownResources && entry.field !== 'next_check_at'
+        const isShown = (entry: Entry) => entry.resource === resource && entry.field !== 'next_check_at'
         const [id = null] = [before?.id ?? after?.id]
         assert.deepEqual(
           sorted(preview.body.changes),

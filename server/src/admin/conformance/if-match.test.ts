@@ -209,6 +209,13 @@ const races: Record<string, Race> = {
   },
   'api-keys.edit': named(apiKeyConfiguration),
   'api-keys.rotate': always({ reason }),
+  'interventions.edit': {
+    rounds: moreRounds,
+    bodies: (round) =>
+      [1, 2].map((n) => ({
+        ...{ pace_per_hour: 2 * round + n, public_note: null, expires_at: null, reason },
+      })) as [object, object],
+  },
   'members.edit': {
     rounds: moreRounds,
     bodies(_round, { role }) {

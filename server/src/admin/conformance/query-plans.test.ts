@@ -4,6 +4,7 @@ import { activityPage } from '../../core/control/activity/activity.ts'
 import { searchAudit } from '../../core/control/audit/audit.ts'
 import { listDenials } from '../../core/control/audit/denials.ts'
 import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
+import { listInterventions } from '../../core/control/interventions/interventions.ts'
 import { listMembers } from '../../core/control/members/members.ts'
 import { listProjectsOf } from '../../core/control/projects/customers.ts'
 import { searchProjects } from '../../core/control/projects/search.ts'
@@ -71,7 +72,10 @@ await database.query(`
   insert into mail.recipients (message_id, recipient_no, project_id, kind, address, status)
   select id, 0, project_id, 'to', 'person' || size_bytes + hashtext(id::text) % 1000 || '@example.net',
          (array['delivered', 'bounced', 'sent'])[1 + abs(hashtext(id::text)) % 3] from mail.messages;
-  insert into control.queue_holds (project_id) select id from control.projects where id % 10 = 0;
+  insert into control.queue_restrictions (project_id, kind) select id, 'hold' from control.projects where id % 10 = 0;
+  insert into control.interventions (project_id, kind, source, reason, ended_at, ended_by)
+  select 1 + n % 1000, 'warn', 'administrator', 'r', case when n % 4 > 0 then postern.now() end, case when n % 4 > 0 then 'expiry' end
+    from generate_series(1, ${count}) as n;
   insert into mail.events (id, project_id, type, message_id, data)
   select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
          'message.accepted', id, '{}' from mail.messages, generate_series(1, 3);
@@ -83,13 +87,14 @@ const smallTables = ['plans']
 /**
  * Filters that are allowed after an index scan. Projects over the domain limit are filtered by the member limit,
  * among a bounded number of rows. The others are applied to rows read by key: an endpoint's statistics by project, a
- * message's recipients by status, and a message's events by project.
+ * message's recipients by status, a message's events by project, and a project's restriction by kind.
  */
 const harmless = new RegExp(
   [
     /^\(+(?:listing\w*\.)?member_count <= /,
     /^\(+project_id = '7'::bigint\) AND \(project_id = endpoints/,
     /^\(status = '\w+'::text\)$/,
+    /^\(kind = 'hold'::text\)$/,
     /^\(\(id >= '[0-9a-f-]{36}'::uuid\) AND \(project_id = '\d'::bigint\)\)$/,
   ]
     .map(({ source }) => source)
@@ -192,12 +197,15 @@ describe('no list reads a whole table', () => {
     }
   })
 
-  test("a user's projects, a project's members and endpoints, and denials", async () => {
+  test("a user's projects, a project's members, endpoints and interventions, and denials", async () => {
     for (const beforeId of [Number.MAX_SAFE_INTEGER, 9000]) {
       const page = { limit, beforeId }
       await assertOnIndex({ own: page }, (tx) => listProjectsOf(tx, 7, page))
       await assertOnIndex({ members: page }, (tx) => listMembers(tx, 7, page))
       await assertOnIndex({ endpoints: page }, (tx) => listEndpoints(tx, 7, page))
+      for (const inForce of [false, true]) {
+        await assertOnIndex({ inForce, page }, (tx) => listInterventions(tx, 7, { ...page, inForce }))
+      }
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))
@@ -230,7 +238,7 @@ describe('no list reads a whole table', () => {
   }
 
   test("each of a project's large collections can be read in order of id", async () => {
-    for (const table of ['members', 'domains', 'endpoints', 'routes', 'api_keys']) {
+    for (const table of ['members', 'domains', 'endpoints', 'routes', 'api_keys', 'interventions']) {
       const [index] = await database.query(
         `select from pg_index where indrelid = $1::regclass and indpred is null
             and (select array_agg(attname::text order by place)

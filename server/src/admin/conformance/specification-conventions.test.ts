@@ -23,8 +23,17 @@ import { methodOf } from '../schema.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const { admin, ownProject } = await customers(api, database)
-const { makeUser, makePlan, makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } =
-  fixtures(database, admin)
+const {
+  makeUser,
+  makePlan,
+  makeProject,
+  makeMember,
+  makeEndpoint,
+  makeDomain,
+  makeRoute,
+  makeApiKey,
+  makeIntervention,
+} = fixtures(database, admin)
 const { makeMail, makeEvent, makeAttempt } = mailRows(database)
 const scenarios = mutationScenarios(database, admin)
 const mutations = adminOperations.filter(isMutation)
@@ -319,6 +328,7 @@ describe('a list', () => {
       await makeDomain(id)
       await makeRoute(id)
       await makeApiKey(id)
+      await makeIntervention(id)
       await makeProject({ plan_id })
       await makeMail(id)
       await owner.patch(`/projects/${id}`, { name: `Name ${made}` })

@@ -50,8 +50,9 @@ async function assertDone(answer: Answer, kept: string | null): Promise<void> {
 
 describe('a reason is required', () => {
   const isAlwaysRequired = ({ id }: Mutation) => expectedAdminOperations[id]?.reason === 'always'
-  // users.edit needs a body as well; its test follows.
-  for (const operation of mutations.filter(isAlwaysRequired).filter(({ id }) => id !== 'users.edit')) {
+  // These need a body as well; their tests follow.
+  const withBody = ['users.edit', 'interventions.create', 'interventions.edit']
+  for (const operation of mutations.filter(isAlwaysRequired).filter(({ id }) => !withBody.includes(id))) {
     test(`by ${operation.id}`, async () => {
       const { path } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
       await assertReasonRequired(() => admin.request(methodOf(operation), path, {}))
@@ -67,6 +68,14 @@ describe('a reason is required', () => {
       await assertDone(await admin.patch(`/users/${id}`, { ...body, reason }), reason)
     }
   })
+
+  for (const operation of mutations.filter(({ id }) => id.startsWith('interventions.'))) {
+    test(`by ${operation.id}, also with a complete body`, async () => {
+      const { path, body } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
+      await assertReasonRequired(() => admin.request(methodOf(operation), path, body))
+      await assertDone(await admin.request(methodOf(operation), path, { ...body, reason }), reason)
+    })
+  }
 
   /** Each step changes the result of the previous one. */
   const steps: Record<string, [what: string, value: unknown][]> = {

@@ -20,6 +20,13 @@ const reason = 'Ticket 4711'
 const edit = (id: number, body: object) => admin.patch(`/projects/${id}`, body)
 const show = async (id: number): Promise<Project> => (await admin.get(`/projects/${id}`)).body
 
+/** A lock is an intervention, which the audit row of the edit contains. */
+async function startedLock(projectId: number) {
+  const [{ id }] = (await admin.get(`/projects/${projectId}/interventions`)).body.data
+  const after = { kind: 'lock', public_note: null, pace_per_hour: null, expires_at: null, ended_by: null }
+  return { resource: 'intervention', id, before: null, after }
+}
+
 describe('projects.edit', () => {
   test('changes only the specified fields', async () => {
     const plan = await makePlan()
@@ -50,6 +57,7 @@ describe('projects.edit', () => {
         reason,
         before: keptOfProject(before),
         after: keptOfProject({ ...before, [field]: value }),
+        ...(field === 'is_locked' && { related: [await startedLock(before.id)] }),
       })
     }
   })
@@ -67,6 +75,7 @@ describe('projects.edit', () => {
       reason,
       before: keptOfProject(before),
       after: keptOfProject({ ...before, ...change }),
+      related: [await startedLock(before.id)],
     })
   })
 

@@ -1,9 +1,10 @@
 import Type from 'typebox'
+import { interventionChange } from '../../core/control/interventions/interventions.ts'
 import {
   countQueuedMail,
   editProject,
   lockProject,
-  projectRecord,
+  projectChange,
   projectView,
   type QueuedMail,
 } from '../../core/control/projects/projects.ts'
@@ -30,29 +31,22 @@ export const editProjectOperation = adminOperation({
   preload: (mail, { project_id }): Promise<QueuedMail | undefined> => countQueuedMail(mail, project_id),
   preloadFor: 'preview',
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, caps, target: before, preloaded: mail, body }) {
-    const { row: after, changed, members } = await editProject(tx, before, body)
+  async run({ tx, caps, target: before, preloaded: mail, body, reason }) {
+    const { row: after, changed, members, interventions } = await editProject(tx, before, body, reason)
     const limitException = await ownerBeyondLimit(tx, caps, after, members)
+    const [change, ...related] = [
+      ...(after === before ? [] : [projectChange(before, after)]),
+      ...roleChanges(members),
+      ...interventions.map(interventionChange),
+    ]
     return {
-      audit:
-        changed.length === 0
-          ? unchanged
-          : {
-              projectId: after.id,
-              change: {
-                resource: 'project',
-                id: after.id,
-                before: projectRecord(before),
-                after: projectRecord(after),
-              },
-              related: roleChanges(members),
-              limitException,
-            },
+      // Locking a project that is locked until a given time changes its interventions, but not the project.
+      audit: change ? { projectId: after.id, change, related, limitException } : unchanged,
       changedFields: changed,
       effects: () => projectEffects(tx, before, after, mail),
       warnings: async () => [...(await projectWarnings(tx, before, after)), ...limitWarnings(limitException)],
       answer: projectView(after),
-      views: { before: projectView(before), after: projectView(after) },
+      ...(after !== before && { views: { before: projectView(before), after: projectView(after) } }),
       version: after.version,
     }
   },

@@ -1,4 +1,4 @@
-import { editProject, lockProject, projectRecord, projectView } from '../../core/control/projects/projects.ts'
+import { editProject, lockProject, projectChange, projectView } from '../../core/control/projects/projects.ts'
 import { BillingFields, Project } from '../../core/control/projects/wire.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
@@ -22,7 +22,7 @@ export const setBillingOperation = adminOperation({
   answer: Project,
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, target: before, body }) {
-    const { row: after, changed } = await editProject(tx, before, body)
+    const { row: after, changed } = await editProject(tx, before, body, null)
     const status = after.billing_subscription_status
     const isStopped = status === 'canceled' || status === 'paused'
     return {
@@ -31,12 +31,7 @@ export const setBillingOperation = adminOperation({
           ? unchanged
           : {
               projectId: after.id,
-              change: {
-                resource: 'project',
-                id: after.id,
-                before: projectRecord(before),
-                after: projectRecord(after),
-              },
+              change: projectChange(before, after),
             },
       effects:
         after.admin_subscription_status === null

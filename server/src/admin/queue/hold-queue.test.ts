@@ -132,7 +132,10 @@ describe('queue.hold', () => {
     assert.deepEqual(body, {
       operation: 'queue.hold',
       reason_required: true,
-      changes: [{ resource: 'queue', id: sender.id, field: 'is_held', before: false, after: true }],
+      changes: [
+        { resource: 'queue', id: sender.id, field: 'is_held', before: false, after: true },
+        { resource: 'intervention', id: null, field: 'kind', before: null, after: 'hold' },
+      ],
       effects: [
         'Queued messages: 2. They are held until the queue is released, and fail after 7 days.',
         'New mail is still accepted, but held.',

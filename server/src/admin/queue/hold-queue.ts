@@ -11,7 +11,7 @@ export const holdQueueOperation = adminOperation({
   path: '/admin/projects/:project_id/queue/hold',
   summary: "Hold a project's mail",
   description:
-    "Stops sending the project's mail, both queued mail and mail accepted from now on, until the queue is released. New mail is still accepted. Mail that has been held for 7 days fails. Mail that is being sent cannot be stopped. If the queue is already held, nothing changes.",
+    "Stops sending the project's mail, both queued mail and mail accepted from now on, until the queue is released. New mail is still accepted. Mail that has been held for 7 days fails. Mail that is being sent cannot be stopped. The hold is an intervention without expiry. If there already is one, nothing changes.",
   params: ProjectParams,
   body: {},
   example: { reason: 'Customer asked us to stop a mailing' },
@@ -19,23 +19,13 @@ export const holdQueueOperation = adminOperation({
   hasVersion: false,
   preload: (mail, { project_id }) => countQueue(mail, project_id),
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target, preloaded }) {
-    const hasChanged = await holdQueue(tx, target.id)
+  async run({ tx, target, preloaded, reason }) {
+    const [change, ...related] = await holdQueue(tx, target, reason ?? '')
     const queue = await queueView(tx, target.id, preloaded)
     const obstacles = otherObstacles(target)
     return {
-      audit: hasChanged
-        ? {
-            projectId: target.id,
-            change: {
-              resource: 'queue',
-              id: target.id,
-              before: { is_held: false },
-              after: { is_held: true },
-            },
-          }
-        : unchanged,
-      effects: hasChanged
+      audit: change ? { projectId: target.id, change, related } : unchanged,
+      effects: change
         ? [
             `Queued messages: ${countText(queue.waiting)}. They are held until the queue is released, and fail after 7 days.`,
             ...(obstacles.length === 0 ? ['New mail is still accepted, but held.'] : []),

@@ -87,11 +87,18 @@ describe('queue.release', () => {
 
   test('counts the messages in a preview, and releases nothing', async () => {
     const { id, path } = await heldSender()
+    const [intervention] = (await admin.get(`${path}/interventions`)).body.data
     const { body } = await release(path, '?dry_run=true')
     assert.deepEqual(body, {
       operation: 'queue.release',
       reason_required: true,
-      changes: [{ resource: 'queue', id, field: 'is_held', before: true, after: false }],
+      changes: [
+        { resource: 'queue', id, field: 'is_held', before: true, after: false },
+        {
+          ...{ resource: 'intervention', id: intervention.id, field: 'ended_by' },
+          ...{ before: null, after: 'administrator' },
+        },
+      ],
       effects: ['Messages that will be sent: 1.'],
       warnings: [],
     })

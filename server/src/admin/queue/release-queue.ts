@@ -11,7 +11,7 @@ export const releaseQueueOperation = adminOperation({
   path: '/admin/projects/:project_id/queue/release',
   summary: "Release a project's mail",
   description:
-    'Sends the held mail of a project. If the project is locked, or its subscription is canceled or paused, the mail is still held. If the queue is not held, nothing changes.',
+    'Sends the held mail of a project: ends every hold, including those that would expire. If the project is locked, or its subscription is canceled or paused, the mail is still held. If the queue is not held, nothing changes.',
   params: ProjectParams,
   body: {},
   example: { reason: 'The customer has corrected the mailing' },
@@ -20,23 +20,13 @@ export const releaseQueueOperation = adminOperation({
   preload: (mail, { project_id }) => countQueue(mail, project_id),
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, target, preloaded }) {
-    const hasChanged = await releaseQueue(tx, target.id)
+    const [change, ...related] = await releaseQueue(tx, target)
     const queue = await queueView(tx, target.id, preloaded)
     const obstacles = otherObstacles(target)
     const outcome = obstacles.length === 0 ? 'will be sent' : 'are still held'
     return {
-      audit: hasChanged
-        ? {
-            projectId: target.id,
-            change: {
-              resource: 'queue',
-              id: target.id,
-              before: { is_held: true },
-              after: { is_held: false },
-            },
-          }
-        : unchanged,
-      effects: hasChanged ? [`Messages that ${outcome}: ${countText(queue.waiting)}.`] : [],
+      audit: change ? { projectId: target.id, change, related } : unchanged,
+      effects: change ? [`Messages that ${outcome}: ${countText(queue.waiting)}.`] : [],
       warnings: obstacles,
       answer: queue,
       version: null,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { isNotHeld, maySendNow } from '../control/projects/may-send.ts'
+import { isNotHeld, maySend } from '../control/projects/may-send.ts'
 import { readyLanes } from '../mail/dispatch/ready-lanes.ts'
 
 /** Larger counts carry no further information: the age of the oldest row shows how far behind the worker is. */
@@ -69,7 +69,7 @@ export async function readOldestReady(tx: ReadTx): Promise<{ provider: string; s
     select lane.provider, ${since(sql`min(lane.due_at)`)} as seconds
       from (select * from lane limit ${sql.lit(laneLimit)}) as lane
       join control.projects as projects on projects.id = lane.project_id
-     where ${maySendNow} and ${isNotHeld}
+     where ${maySend} and ${isNotHeld}
      group by lane.provider`.execute(tx)
   return rows
 }

@@ -48,7 +48,9 @@ describe('queue gauges', () => {
       `update mail.dispatch set due_at = postern.now() - interval '1 day' where project_id = $1`,
       [held.id],
     )
-    await database.query('insert into control.queue_holds (project_id) values ($1)', [held.id])
+    await database.query(`insert into control.queue_restrictions (project_id, kind) values ($1, 'hold')`, [
+      held.id,
+    ])
     const [oldest, leased, deferred] = ids
     const set = (what: string, id = '') =>
       database.query(`update mail.dispatch set ${what} where message_id = $1`, [id])

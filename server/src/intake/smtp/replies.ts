@@ -56,6 +56,7 @@ export const replies: Record<ErrorCode, ReplyCodes> = {
   domain_claimed: failed,
   last_owner: failed,
   last_administrator: failed,
+  already_ended: failed,
   stale_resource: failed,
   method_not_allowed: failed,
   unsupported_media_type: failed,

@@ -35,7 +35,7 @@ export const publishedTables = [
   'control.endpoints',
   'control.routes',
   'control.api_keys',
-  'control.queue_holds',
+  'control.queue_restrictions',
   'control.dispatch_holds',
   'control.outbox',
   'control.heartbeat',

@@ -43,6 +43,8 @@ const globalTables = [
 const samples: Record<string, Record<string, string>> = {
   'control.members': { role: `'viewer'` },
   'control.domains': { mta_provider: `'service'` },
+  'control.interventions': { kind: `'warn'`, source: `'administrator'` },
+  'control.queue_restrictions': { kind: `'hold'` },
   'control.identities': { provider: `'service'`, domain_id: `nextval('sample')` },
   'control.dkim_keys': { encrypted_private_key: `'\\x00'` },
   'control.dns_records': { purpose: `'dkim'`, type: `'TXT'` },

@@ -311,6 +311,24 @@ export interface ControlIdentities {
   updated_at: Generated<Timestamp>;
 }
 
+export interface ControlInterventions {
+  created_at: Generated<Timestamp>;
+  ended_at: Timestamp | null;
+  ended_by: string | null;
+  evidence: Json | null;
+  expires_at: Timestamp | null;
+  id: Generated<number>;
+  kind: string;
+  pace_per_hour: number | null;
+  policy_id: number | null;
+  project_id: number;
+  public_note: string | null;
+  reason: string;
+  source: string;
+  updated_at: Generated<Timestamp>;
+  version: Generated<number>;
+}
+
 export interface ControlMembers {
   created_at: Generated<Timestamp>;
   email: string;
@@ -453,9 +471,11 @@ export interface ControlProjectStats {
   updated_at: Generated<Timestamp>;
 }
 
-export interface ControlQueueHolds {
-  held_at: Generated<Timestamp>;
+export interface ControlQueueRestrictions {
+  kind: string;
+  pace_per_hour: number | null;
   project_id: number;
+  since: Generated<Timestamp>;
 }
 
 export interface ControlRoutes {
@@ -791,6 +811,12 @@ export interface MailOutbox {
   topic: string;
 }
 
+export interface MailPaces {
+  next_at: Generated<Timestamp>;
+  project_id: number;
+  shard: Generated<number>;
+}
+
 export interface MailRecipients {
   address: string;
   kind: string;
@@ -884,6 +910,7 @@ export interface DB {
   "control.heartbeat": ControlHeartbeat;
   "control.idempotency": ControlIdempotency;
   "control.identities": ControlIdentities;
+  "control.interventions": ControlInterventions;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;
@@ -896,7 +923,7 @@ export interface DB {
   "control.project_listing": ControlProjectListing;
   "control.project_stats": ControlProjectStats;
   "control.projects": ControlProjects;
-  "control.queue_holds": ControlQueueHolds;
+  "control.queue_restrictions": ControlQueueRestrictions;
   "control.routes": ControlRoutes;
   "control.sessions": ControlSessions;
   "control.sign_in_failures": ControlSignInFailures;
@@ -925,6 +952,7 @@ export interface DB {
   "mail.inbound_bodies": MailInboundBodies;
   "mail.messages": MailMessages;
   "mail.outbox": MailOutbox;
+  "mail.paces": MailPaces;
   "mail.recipients": MailRecipients;
   "mail.replays": MailReplays;
   "mail.suppressions": MailSuppressions;

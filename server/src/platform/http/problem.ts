@@ -33,6 +33,7 @@ export const statusOf: Record<ErrorCode, number> = {
   domain_claimed: 409,
   last_owner: 409,
   last_administrator: 409,
+  already_ended: 409,
   stale_resource: 412,
   body_too_large: 413,
   unsupported_media_type: 415,

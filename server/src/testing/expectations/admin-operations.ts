@@ -107,6 +107,12 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'queue.hold': operation('POST /projects/:project_id/queue/hold', 200, reasonAlways),
   'queue.release': operation('POST /projects/:project_id/queue/release', 200, reasonAlways),
 
+  'interventions.list': operation('GET /projects/:project_id/interventions', 200),
+  'interventions.create': operation('POST /projects/:project_id/interventions', 201, reasonAlways),
+  'interventions.show': operation('GET /projects/:project_id/interventions/:id', 200),
+  'interventions.edit': operation('PATCH /projects/:project_id/interventions/:id', 200, reasonAlways),
+  'interventions.end': operation('POST /projects/:project_id/interventions/:id/end', 200, reasonAlways),
+
   'plans.list': operation('GET /plans', 200),
   'plans.create': operation('POST /plans', 201),
   'plans.show': operation('GET /plans/:id', 200),

@@ -25,6 +25,7 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...routeScenarios(make),
     ...apiKeyScenarios(make, database),
     ...mailScenarios(make, admin, database),
+    ...interventionScenarios(make),
     ...planScenarios(make),
     ...userScenarios(make, database),
   }
@@ -53,6 +54,7 @@ function withoutBody(make: Fixtures, route: string): Scenario {
     endpoints: async (projectId) => (await make.makeEndpoint(projectId)).resource,
     routing: make.makeRoute,
     'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource,
+    interventions: make.makeIntervention,
     plans: () => make.makePlan(),
     users: () => make.makeUser(),
   }
@@ -71,6 +73,42 @@ function withoutBody(make: Fixtures, route: string): Scenario {
 
 type Fixtures = ReturnType<typeof fixtures>
 type Scenarios = Record<string, Scenario[]>
+
+function interventionScenarios(make: Fixtures): Scenarios {
+  const start = (body: Record<string, unknown>) => async () => ({
+    path: `/projects/${(await make.makeProject()).id}/interventions`,
+    body,
+  })
+  const there = async (changes: Record<string, unknown>, body: Record<string, unknown>, below = '') => {
+    const { id: projectId } = await make.makeProject()
+    const { id } = await make.makeIntervention(projectId, changes)
+    return { path: `/projects/${projectId}/interventions/${id}${below}`, body }
+  }
+  const pace = { kind: 'pace', pace_per_hour: 500 }
+  return {
+    'interventions.create': [
+      { what: 'warns', prepare: start({ kind: 'warn', public_note: 'Clean up your list.' }) },
+      { what: 'paces', prepare: start(pace) },
+      { what: 'holds', prepare: start({ kind: 'hold' }) },
+      { what: 'locks', prepare: start({ kind: 'lock' }) },
+    ],
+    'interventions.edit': [
+      {
+        what: 'changes the pace',
+        prepare: () => there(pace, { pace_per_hour: 1, public_note: 'Slower.', expires_at: null }),
+      },
+      {
+        what: 'changes nothing',
+        changesNothing: true,
+        prepare: () => there(pace, { pace_per_hour: 500, public_note: null, expires_at: null }),
+      },
+    ],
+    'interventions.end': [
+      { what: 'ends a warning', prepare: () => there({ kind: 'warn' }, {}, '/end') },
+      { what: 'unlocks', prepare: () => there({ kind: 'lock' }, {}, '/end') },
+    ],
+  }
+}
 
 function projectScenarios(make: Fixtures, admin: Client): Scenarios {
   const edit = (body: Record<string, unknown> | (() => Promise<Record<string, unknown>>)) => async () => {

@@ -6,6 +6,7 @@ import { replayEndpoint, testEndpoint } from './model/deliveries.ts'
 import { createDomain, deleteDomain, editDomain, rotateDomain, verifyDomain } from './model/domains.ts'
 import { createEndpoint, deleteEndpoint, editEndpoint, rotateEndpoint } from './model/endpoints.ts'
 import type { Intent } from './model/intent.ts'
+import { createIntervention, editIntervention, endIntervention } from './model/interventions.ts'
 import { cancelMessage, holdQueue, releaseQueue } from './model/mail.ts'
 import { createMember, deleteMember, editMember } from './model/members.ts'
 import { createPlan, editPlan } from './model/plans.ts'
@@ -48,6 +49,9 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
   'api-keys.delete': [4, deleteApiKey],
   'queue.hold': [4, holdQueue],
   'queue.release': [4, releaseQueue],
+  'interventions.create': [6, createIntervention],
+  'interventions.edit': [4, editIntervention],
+  'interventions.end': [5, endIntervention],
   'messages.cancel': [5, cancelMessage],
 }
 

@@ -8,6 +8,7 @@ import { type ExpectedRead, listOf } from './model/reads.ts'
 import { differences } from './model/unknown.ts'
 import {
   type GlobalResource,
+  idOf,
   nouns,
   type Project,
   projectOnWire,
@@ -68,7 +69,9 @@ async function compareAudit(
     encodePlain(show, context.token(), { params: { id: Number(row['id']) } }),
   )
   mismatch(differences(row, parsed(response), 'audit.show'))
-  const { operation, type, id: of } = chance.pick(acts)
+  const act = chance.pick(acts)
+  const { operation, type } = act
+  const of = idOf(act)
   const found = await auditRows(context, caller, { project_id: id, operation, resource: `${type}:${of}` })
   const wanted = rows.filter(
     (one) =>

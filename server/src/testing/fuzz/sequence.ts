@@ -202,15 +202,28 @@ class SequenceRunner {
   }
 
   /**
-   * Creating or transferring a project changes members, and renaming a domain changes routes. Reads the values that
-   * the response did not contain.
+   * Creating or transferring a project changes members, renaming a domain changes routes, and locks and holds are
+   * interventions. Reads the values that the response did not contain.
    */
   async #learn(): Promise<void> {
     for (const project of this.world.projects) {
-      for (const noun of ['members', 'routing'] as const) {
+      if (hasUnknown(project.view)) await this.#learnProject(project)
+      for (const noun of ['members', 'routing', 'interventions'] as const) {
         if (project.resources[noun].some(({ view }) => hasUnknown(view))) await this.#learnAll(project, noun)
       }
     }
+  }
+
+  async #learnProject(project: Project): Promise<void> {
+    const { document, token } = this.#context
+    const operation = document.operation('projects.show')
+    const response = await this.#caller.send(
+      operation,
+      encodePlain(operation, token(), { params: { project_id: project.id } }),
+    )
+    const { plan, ...view } = parsed(response) as View
+    mismatch(differences(project.view, view))
+    project.view = view
   }
 
   async #learnAll(project: Project, noun: Noun): Promise<void> {

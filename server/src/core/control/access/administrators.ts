@@ -10,7 +10,7 @@ import { UsageError } from '../../../platform/errors.ts'
 import { plainReason } from '../../shared/text.ts'
 import { recordUserActivity, system } from '../activity/activity.ts'
 import { recordAudit, shell } from '../audit/record.ts'
-import type { ShellOperation } from '../audit/shell-operations.ts'
+import type { ShellOperation } from '../audit/unattended-operations.ts'
 import {
   confirmTotp,
   deleteCredentials,

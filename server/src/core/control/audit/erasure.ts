@@ -3,7 +3,7 @@ import { eraseFromActivity } from '../activity/activity.ts'
 import type { RowContent } from './chain.ts'
 import { deletePerson } from './erasure.sql.ts'
 import { recordAudit, shell } from './record.ts'
-import type { ShellOperation } from './shell-operations.ts'
+import type { ShellOperation } from './unattended-operations.ts'
 
 /** The row records the number of erased entries. Verification compares it with the number of missing entries. */
 const operation = 'audit.erase' satisfies ShellOperation

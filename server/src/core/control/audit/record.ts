@@ -23,6 +23,9 @@ export const shell = (userAgent: string): Actor => ({
   userAgent,
 })
 
+/** A worker that acts on its own, when the time of something has come. */
+export const system: Actor = { kind: 'system', id: 0, email: null, ip: null, userAgent: null }
+
 /** A plain object that can be written as JSON. */
 export type Json = object
 

@@ -1,30 +1,15 @@
 import { sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { ReadTx } from '../../../platform/db/db.ts'
 
+/** When the hold that is in force began; undefined if the queue is not held. Also works in a cell. */
 export async function findHold(tx: ReadTx, projectId: number): Promise<Date | undefined> {
   const row = await tx
-    .selectFrom('control.queue_holds')
-    .select('held_at')
+    .selectFrom('control.queue_restrictions')
+    .select('since')
     .where('project_id', '=', projectId)
+    .where('kind', '=', 'hold')
     .executeTakeFirst()
-  return row?.held_at
-}
-
-export async function insertHold(tx: Tx, projectId: number): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await tx
-    .insertInto('control.queue_holds')
-    .values({ project_id: projectId })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst()
-  return Number(numInsertedOrUpdatedRows) === 1
-}
-
-export async function deleteHold(tx: Tx, projectId: number): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('control.queue_holds')
-    .where('project_id', '=', projectId)
-    .executeTakeFirst()
-  return Number(numDeletedRows) === 1
+  return row?.since
 }
 
 export interface QueueCounts {

@@ -1,5 +1,5 @@
 /**
- * A project's queue as administrators see it, and its hold. A hold is a row in the control database that the worker reads
+ * A project's queue as administrators see it. A hold is an intervention (core/control/interventions): the worker reads it
  * when it claims messages. No queue row is written, so the hold takes effect immediately, regardless of how many messages
  * are queued.
  */
@@ -8,7 +8,15 @@ import Type, { type Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { countCap } from '../../shared/counts.ts'
 import { nullable, Timestamp } from '../../shared/wire.ts'
-import { countMails, deleteHold, findHold, insertHold, type QueueCounts } from './project-holds.sql.ts'
+import type { Change } from '../audit/record.ts'
+import {
+  endInForce,
+  imposeForever,
+  interventionChange,
+  type Lockable,
+  type Settled,
+} from '../interventions/interventions.ts'
+import { countMails, findHold, type QueueCounts } from './project-holds.sql.ts'
 
 const count = (of: string) => Type.Integer({ description: `${of}, counted up to ${countCap + 1}.` })
 
@@ -52,11 +60,23 @@ export async function queueView(
   }
 }
 
-/** The caller must hold the project's lock. False if the queue is already held. */
-export const holdQueue = (tx: Tx, projectId: number): Promise<boolean> => insertHold(tx, projectId)
+/**
+ * Starts a hold without expiry, unless there already is one. The caller holds the project's lock. Returns the changes for
+ * the audit log, none if nothing changed: the queue's, unless another hold was in force, and those of the interventions.
+ */
+export const holdQueue = (tx: Tx, project: Lockable, reason: string): Promise<Change[]> =>
+  audited(tx, project, () => imposeForever(tx, project, 'hold', reason))
 
-/** False if the queue was not held. */
-export function releaseQueue(tx: Tx, projectId: number): Promise<boolean> {
-  tx.hint('mail')
-  return deleteHold(tx, projectId)
+/** Ends every hold. */
+export const releaseQueue = (tx: Tx, project: Lockable): Promise<Change[]> =>
+  audited(tx, project, () => endInForce(tx, project, 'hold'))
+
+async function audited(tx: Tx, { id }: Lockable, act: () => Promise<Settled>): Promise<Change[]> {
+  const before = { is_held: (await findHold(tx, id)) !== undefined }
+  const { changes } = await act()
+  const after = { is_held: (await findHold(tx, id)) !== undefined }
+  return [
+    ...(before.is_held === after.is_held ? [] : [{ resource: 'queue', id, before, after }]),
+    ...changes.map(interventionChange),
+  ]
 }

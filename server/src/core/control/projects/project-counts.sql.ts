@@ -35,7 +35,8 @@ export async function countOwned(tx: ReadTx, projectId: number): Promise<Project
            (select count(*) from control.api_keys
              where project_id = ${projectId} and is_active
                and (expires_at is null or expires_at > postern.now())) as active_keys,
-           exists (select from control.queue_holds where project_id = ${projectId}) as is_held
+           exists (select from control.queue_restrictions
+                    where project_id = ${projectId} and kind = 'hold') as is_held
       from (select count(*) as domains,
                    count(*) filter (where status = 'verified') as verified_domains,
                    count(*) filter (where mta_provider = 'service') as service_domains

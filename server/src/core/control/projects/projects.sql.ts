@@ -66,18 +66,25 @@ export async function lock(tx: Tx, id: number): Promise<ProjectRow | undefined> 
   return rowOf(row)
 }
 
-/** Increments the version. Returns the new current plan. */
-export async function update(tx: Tx, id: number, config: ProjectConfig): Promise<ProjectRow> {
+/**
+ * Increments the version once, even if a lock has already incremented it in this transaction. Does not write `is_locked`:
+ * it is derived from the interventions. Returns the new current plan.
+ */
+export async function update(
+  tx: Tx,
+  { id, version }: Pick<ProjectRow, 'id' | 'version'>,
+  config: ProjectConfig,
+): Promise<ProjectRow> {
   const { rows } = await sql<FlatRow>`
     with projects as (
       update control.projects set
-        name = ${config.name}, user_id = ${config.user_id}, is_locked = ${config.is_locked},
+        name = ${config.name}, user_id = ${config.user_id},
         allow_service_mta = ${config.allow_service_mta}, plan_id = ${config.plan_id},
         admin_plan_id = ${config.admin_plan_id}, admin_subscription_status = ${config.admin_subscription_status},
         billing_subscription_id = ${config.billing_subscription_id},
         billing_subscription_status = ${config.billing_subscription_status},
         billing_product_id = ${config.billing_product_id},
-        version = version + 1, updated_at = postern.now()
+        version = ${version + 1}, updated_at = postern.now()
       where id = ${id} returning *
     )
     select ${fields} from projects ${companions}`.execute(tx)

@@ -1,8 +1,14 @@
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import { publishToMail } from '../../outbox/outbox.ts'
 import { plainName } from '../../shared/text.ts'
+import type { Change } from '../audit/record.ts'
+import {
+  endInForce,
+  type InterventionChange,
+  imposeForever,
+  type Settled,
+} from '../interventions/interventions.ts'
 import { makeOwner, type RoleChange } from '../members/members.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
 import { requireActiveUser } from '../users/users.ts'
@@ -51,6 +57,13 @@ export const projectConfig = (row: ProjectRow): ProjectConfig => ({
 /** The fields stored in the audit log: the editable fields and the score offset. */
 export const projectRecord = (row: ProjectRow) => ({ ...projectConfig(row), score_offset: row.score_offset })
 
+export const projectChange = (before: ProjectRow, after: ProjectRow): Change => ({
+  resource: 'project',
+  id: after.id,
+  before: projectRecord(before),
+  after: projectRecord(after),
+})
+
 /** Also thrown for a project that the caller cannot access. */
 export const missingProject = (id: number): PosternError =>
   new PosternError('not_found', `There is no project ${id}.`)
@@ -93,33 +106,51 @@ const movesScore = (
   { reputation_score }: Partial<ProjectConfig>,
 ) => reputation_score !== undefined && reputation_score - computed_score !== score_offset
 
-/** Returns `before` without changing members if nothing changes. */
+/** Returns `before` without changing members or interventions if nothing changes. */
 export async function editProject(
   tx: Tx,
   before: ProjectRow,
   change: Partial<ProjectConfig>,
-): Promise<{ row: ProjectRow; changed: (keyof ProjectConfig)[]; members: RoleChange[] }> {
+  reason: string | null,
+): Promise<{
+  row: ProjectRow
+  changed: (keyof ProjectConfig)[]
+  members: RoleChange[]
+  interventions: InterventionChange[]
+}> {
   const current = projectConfig(before)
   const wanted = { ...current, ...change }
   if (change.name !== undefined) wanted.name = plainName(change.name, 'name')
-  const changed = (Object.keys(current) as (keyof ProjectConfig)[]).filter((field) =>
-    field === 'reputation_score' ? movesScore(before, change) : wanted[field] !== current[field],
-  )
-  if (changed.length === 0) return { row: before, changed, members: [] }
-
-  const has = (field: keyof ProjectConfig) => changed.includes(field)
+  const names = Object.keys(current) as (keyof ProjectConfig)[]
+  const fields = names.filter((field) => {
+    if (field === 'is_locked') return false
+    return field === 'reputation_score' ? movesScore(before, change) : wanted[field] !== current[field]
+  })
+  const has = (field: keyof ProjectConfig) => fields.includes(field)
   if (has('plan_id')) await requireAssignablePlan(tx, wanted.plan_id, 'plan_id')
   if (has('admin_plan_id') && wanted.admin_plan_id !== null) {
     await requireAssignablePlan(tx, wanted.admin_plan_id, 'admin_plan_id')
   }
   if (has('user_id')) await requireActiveUser(tx, wanted.user_id, 'user_id')
-  if (has('reputation_score')) await setScore(tx, before.id, wanted.reputation_score)
-  const row = await update(tx, before.id, wanted)
-  if (before.is_locked && !row.is_locked) tx.hint('mail')
-  if (has('is_locked')) {
-    const type = row.is_locked ? 'project.locked' : 'project.unlocked'
-    await publishToMail(tx, before.id, 'event', { type, data: { id: before.id } })
+  const { project, changes: interventions } = await changeLock(tx, before, change.is_locked, reason)
+  const changed = names.filter((field) => (field === 'is_locked' ? interventions.length > 0 : has(field)))
+  if (fields.length === 0) {
+    const row = project === before ? before : await findProject(tx, before.id)
+    return { row, changed, members: [], interventions }
   }
+  if (has('reputation_score')) await setScore(tx, before.id, wanted.reputation_score)
+  const row = await update(tx, before, wanted)
   const members = has('user_id') ? await makeOwner(tx, before.id, wanted.user_id) : []
-  return { row, changed, members }
+  return { row, changed, members, interventions }
+}
+
+/** Locks and unlocks are interventions. Unlocking ends all locks, including those that would expire. */
+async function changeLock(
+  tx: Tx,
+  before: ProjectRow,
+  isLocked: boolean | undefined,
+  reason: string | null,
+): Promise<Settled<ProjectRow>> {
+  if (isLocked === undefined || (!isLocked && !before.is_locked)) return { project: before, changes: [] }
+  return isLocked ? imposeForever(tx, before, 'lock', reason ?? '') : endInForce(tx, before, 'lock')
 }

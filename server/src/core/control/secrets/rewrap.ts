@@ -7,7 +7,7 @@
  */
 import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { type Actor, recordAudit } from '../audit/record.ts'
-import type { ShellOperation } from '../audit/shell-operations.ts'
+import type { ShellOperation } from '../audit/unattended-operations.ts'
 import { type MasterKeys, unwrapKey, type WrappedKey, wrapKey } from './master-keys.ts'
 import { countByMasterKey, lockKeysNotUnder, replaceWrappedKeys } from './secrets.sql.ts'
 

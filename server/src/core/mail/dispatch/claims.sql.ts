@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { daysOf } from '../../../platform/ids.ts'
-import { isNotHeld, maySendNow } from '../../control/projects/may-send.ts'
+import { isNotHeld, maySend, maySendFreely } from '../../control/projects/may-send.ts'
 import type { Forwarded } from '../messages/draft.ts'
 import type { DispatchProvider, LaneKey } from './lanes.sql.ts'
+import { allowance, paceInterval } from './paces.ts'
 
 export interface Claimed {
   message_id: string
@@ -28,46 +29,118 @@ export interface LaneToClaim extends LaneKey {
   most: number
 }
 
+const unnested = (lanes: readonly LaneToClaim[]) => sql`
+  unnest(${lanes.map(({ shard }) => shard)}::smallint[], ${lanes.map(({ project_id }) => project_id)}::bigint[],
+         ${lanes.map(({ provider }) => provider)}::text[], ${lanes.map(({ is_large }) => is_large)}::boolean[],
+         ${lanes.map(({ watermark }) => watermark)}::timestamptz[], ${lanes.map(({ most }) => most)}::int[])
+    with ordinality as lane (shard, project_id, provider, is_large, watermark, most, ordinal)`
+
+/** The oldest ready messages of `lane`, locked. */
+const readyInLane = sql`
+  select dispatch.ctid from mail.dispatch as dispatch
+   where dispatch.shard = lane.shard and dispatch.project_id = lane.project_id
+     and dispatch.provider = lane.provider and dispatch.is_large = lane.is_large
+     and dispatch.state = 'ready' and dispatch.due_at >= lane.watermark
+   order by dispatch.due_at limit lane.most
+     for update skip locked`
+
+/**
+ * Leases the messages whose ctid `ready` selects. Updating them by ctid leaves the planner only one possible plan. A ctid
+ * stays valid while its row is locked.
+ */
+const lease = (ready: RawBuilder<unknown>, leaseSeconds: number) => sql`
+  update mail.dispatch
+     set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
+         first_attempt_at = coalesce(first_attempt_at, postern.now())
+   where ctid = any(array(${ready}))
+  returning message_id, recipient_no, project_id, shard, identity_id, provider, is_large, recipient, attempt,
+            first_attempt_at, due_at, postern.now() as claimed_at`
+
+export interface ClaimLimits {
+  limit: number
+  leaseSeconds: number
+}
+
 /**
  * Leases up to `most` messages from each lane to the caller, oldest first, and at most `limit` in total.
  *
- * Skips lanes that the operator has put on hold, and lanes of projects that currently cannot send (locked,
- * held, or without an active subscription). Rows are updated by ctid to leave the planner only one possible
- * plan. A ctid stays valid while its row is locked.
+ * Skips lanes that the operator has put on hold, and lanes of projects that currently cannot send freely (locked, held,
+ * paced, or without an active subscription).
  */
 export async function claimRows(
   tx: Tx,
   lanes: readonly LaneToClaim[],
-  { limit, leaseSeconds }: { limit: number; leaseSeconds: number },
+  { limit, leaseSeconds }: ClaimLimits,
 ): Promise<Claimed[]> {
   const { rows } = await sql<Claimed>`
     with lane as materialized (
-      select lane.* from unnest(${lanes.map(({ shard }) => shard)}::smallint[],
-                                ${lanes.map(({ project_id }) => project_id)}::bigint[],
-                                ${lanes.map(({ provider }) => provider)}::text[],
-                                ${lanes.map(({ is_large }) => is_large)}::boolean[],
-                                ${lanes.map(({ watermark }) => watermark)}::timestamptz[],
-                                ${lanes.map(({ most }) => most)}::int[])
-                         with ordinality as lane (shard, project_id, provider, is_large, watermark, most, ordinal)
+      select lane.* from ${unnested(lanes)}
         join control.projects as projects on projects.id = lane.project_id
-       where ${maySendNow} and ${isNotHeld}
+       where ${maySendFreely} and ${isNotHeld}
     )
-    update mail.dispatch
-       set state = 'leased', attempt = attempt + 1, leased_until = postern.now() + ${leaseSeconds} * interval '1 second',
-           first_attempt_at = coalesce(first_attempt_at, postern.now())
-     where ctid = any(array(
-             select ready.ctid from (select * from lane order by ordinal) as lane
-              cross join lateral (
-                select dispatch.ctid from mail.dispatch as dispatch
-                 where dispatch.shard = lane.shard and dispatch.project_id = lane.project_id
-                   and dispatch.provider = lane.provider and dispatch.is_large = lane.is_large
-                   and dispatch.state = 'ready' and dispatch.due_at >= lane.watermark
-                 order by dispatch.due_at limit lane.most
-                   for update skip locked) as ready
-              limit ${limit}))
-    returning message_id, recipient_no, project_id, shard, identity_id, provider, is_large, recipient, attempt,
-              first_attempt_at, due_at, postern.now() as claimed_at`.execute(tx)
+    ${lease(
+      sql`
+        select ready.ctid from (select * from lane order by ordinal) as lane
+         cross join lateral (${readyInLane}) as ready limit ${limit}`,
+      leaseSeconds,
+    )}`.execute(tx)
   return rows
+}
+
+/**
+ * The same for lanes of paced projects. Also takes what it claims from the project's pace. If another worker is claiming
+ * the project's messages at this moment, the project is skipped.
+ */
+export async function claimPacedRows(
+  tx: Tx,
+  lanes: readonly LaneToClaim[],
+  { limit, leaseSeconds }: ClaimLimits,
+): Promise<Claimed[]> {
+  await sql`
+    insert into mail.paces (project_id)
+    select distinct project_id from unnest(${lanes.map(({ project_id }) => project_id)}::bigint[]) as project_id
+    on conflict do nothing`.execute(tx)
+  const { rows } = await sql<Claimed>`
+    with lane as materialized (
+      select lane.* from ${unnested(lanes)}
+        join control.projects as projects on projects.id = lane.project_id
+       where ${maySend} and ${isNotHeld}
+    ), pace as materialized (
+      select paces.shard, paces.project_id, ${paceInterval} as interval, ${allowance} as allowance
+        from mail.paces as paces
+        join control.queue_restrictions as restriction
+          on restriction.project_id = paces.project_id and restriction.kind = 'pace'
+       where (paces.shard, paces.project_id) in (select shard, project_id from lane)
+         for update of paces skip locked
+    ), claimed as (
+      ${lease(
+        sql`
+          select ready.ctid from pace
+           cross join lateral (
+             select ready.ctid from (select * from lane where lane.project_id = pace.project_id order by ordinal) as lane
+              cross join lateral (${readyInLane}) as ready
+              limit greatest(pace.allowance, 0)) as ready
+           limit ${limit}`,
+        leaseSeconds,
+      )}
+    ), taken as (
+      update mail.paces as paces
+         set next_at = greatest(paces.next_at, postern.now()) + counted.recipients * pace.interval
+        from (select project_id, count(*) as recipients from claimed group by project_id) as counted
+        join pace on pace.project_id = counted.project_id
+       where paces.shard = pace.shard and paces.project_id = pace.project_id
+    )
+    select * from claimed`.execute(tx)
+  return rows
+}
+
+/** A pace that is past allows a full burst, as a missing row does. */
+export async function purgePaces(tx: Tx, limit: number): Promise<number> {
+  const { rows } = await sql`
+    delete from mail.paces where ctid = any(array(
+      select ctid from mail.paces where next_at < postern.now() - interval '1 hour' limit ${limit} for update skip locked))
+    returning true`.execute(tx)
+  return rows.length
 }
 
 export interface QueuedMessage {

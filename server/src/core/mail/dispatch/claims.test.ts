@@ -224,8 +224,9 @@ describe('a project that cannot send', () => {
     ],
     [
       'held',
-      (id) => database.query('insert into control.queue_holds (project_id) values ($1)', [id]),
-      (id) => database.query('delete from control.queue_holds where project_id = $1', [id]),
+      (id) =>
+        database.query(`insert into control.queue_restrictions (project_id, kind) values ($1, 'hold')`, [id]),
+      (id) => database.query('delete from control.queue_restrictions where project_id = $1', [id]),
     ],
   ]
   for (const [what, close, open] of closings) {

@@ -1,6 +1,16 @@
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
-import { type Claimed, claimRows, findContent, findQueuedMessages, type QueuedMessage } from './claims.sql.ts'
-import { findLanes, type LaneKey } from './lanes.sql.ts'
+import { purgedAtOnce } from '../../../platform/db/purge.ts'
+import {
+  type Claimed,
+  claimPacedRows,
+  claimRows,
+  findContent,
+  findQueuedMessages,
+  type LaneToClaim,
+  purgePaces,
+  type QueuedMessage,
+} from './claims.sql.ts'
+import { findOverdue, findSendable, type LaneKey } from './lanes.sql.ts'
 import { Lanes, shareOf } from './lanes.ts'
 import { awaitedSeconds } from './retry-policy.ts'
 import { expireAwaiting, expireReady, findSweepable, promoteDue, recoverLeases } from './sweep.sql.ts'
@@ -38,7 +48,7 @@ export class ClaimQueue {
 
   /** Finds all lanes with ready mail. */
   async refreshLanes(): Promise<void> {
-    const found = await this.#db.readOne((tx) => findLanes(tx, { maySend: true, limit: maxLanes }))
+    const found = await this.#db.readOne((tx) => findSendable(tx, maxLanes))
     this.#lanes.update(found)
   }
 
@@ -57,7 +67,7 @@ export class ClaimQueue {
       .filter(({ is_large }) => !is_large || freeLarge-- > 0)
       .map((lane) => ({ ...lane, most: Math.min(share, capacity.for(lane)) }))
     const { claimed, messages } = await this.#db.transaction(async (tx) => {
-      const claimed = await claimRows(tx, lanes, { limit: capacity.free, leaseSeconds })
+      const claimed = await claimFrom(tx, lanes, capacity.free)
       const messages =
         claimed.length > 0 ? await findQueuedMessages(tx, claimed) : new Map<string, QueuedMessage>()
       return { claimed, messages }
@@ -93,9 +103,7 @@ export class ClaimQueue {
 
   /** Fails messages that have been ready for too long. */
   async expire(): Promise<void> {
-    const lanes = await this.#db.readOne((tx) =>
-      findLanes(tx, { maySend: false, readyForDays: maxReadyDays, limit: maxLanes }),
-    )
+    const lanes = await this.#db.readOne((tx) => findOverdue(tx, maxReadyDays, maxLanes))
     for (const lane of lanes) {
       const step = (tx: Tx) =>
         expireReady(tx, lane, { days: maxReadyDays, reply: expiredReply, limit: sweptAtOnce })
@@ -103,6 +111,22 @@ export class ClaimQueue {
     }
   }
 }
+
+/** Paced lanes come first: if there are more lanes than free slots, they would never get one, and they claim little. */
+async function claimFrom(
+  tx: Tx,
+  lanes: readonly (LaneToClaim & { isPaced: boolean })[],
+  free: number,
+): Promise<Claimed[]> {
+  const [paced, others] = [lanes.filter(({ isPaced }) => isPaced), lanes.filter(({ isPaced }) => !isPaced)]
+  const claimed = paced.length > 0 ? await claimPacedRows(tx, paced, { limit: free, leaseSeconds }) : []
+  const left = free - claimed.length
+  if (others.length === 0 || left === 0) return claimed
+  return [...claimed, ...(await claimRows(tx, others, { limit: left, leaseSeconds }))]
+}
+
+/** Deletes the state of paces that are over. */
+export const purgeEndedPaces = (tx: Tx): Promise<number> => purgePaces(tx, purgedAtOnce)
 
 const expiredReply = `Not sent within ${maxReadyDays} days: the project was locked or held, or no mail server was available.`
 

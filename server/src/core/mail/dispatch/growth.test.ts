@@ -12,7 +12,7 @@ import { readDraft } from '../messages/draft.ts'
 import { recordAttempts } from './attempt-recorder.ts'
 import { claimRows, findQueuedMessages } from './claims.sql.ts'
 import { ClaimQueue } from './claims.ts'
-import { findLanes } from './lanes.sql.ts'
+import { findSendable } from './lanes.sql.ts'
 
 /** Costs that must not grow with the number of days and projects. bench/README.md has the measurements. */
 const database = await testDatabase()
@@ -68,7 +68,7 @@ describe('with queued mail from several projects', () => {
 
   test('mail is claimed, read and recorded without scanning other days', async () => {
     await mail.transaction(async (tx) => {
-      const lanes = await findLanes(tx, { maySend: true, limit: 10 })
+      const lanes = await findSendable(tx, 10)
       const round = lanes.map(({ oldest, ...lane }) => ({ ...lane, watermark: oldest, most: 1 }))
       const claimed = await claimRows(tx, round, { limit: 10, leaseSeconds: 60 })
       assert.equal(claimed.length, 3)

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { ProviderName } from '../../../providers/sending-identities.ts'
-import { isNotHeld, maySendNow } from '../../control/projects/may-send.ts'
+import { isNotHeld, maySend } from '../../control/projects/may-send.ts'
+import { allowance } from './paces.ts'
 import { readyLanes } from './ready-lanes.ts'
 
 /** `none`: mail that was accepted with a test key and is not sent. */
@@ -21,22 +22,31 @@ export interface LaneKey {
 export interface LaneRow extends LaneKey {
   /** When the lane's oldest ready message became due. */
   oldest: Date
+  /** Claims from the lane take part of the project's pace (paces.ts). */
+  is_paced: boolean
 }
 
-/**
- * Finds every lane with ready mail. `maySend` limits the result to projects that can currently send; other
- * projects' lanes would waste a share of each round. `readyForDays` limits the result to lanes whose oldest
- * message has been ready for longer than that.
- */
-export async function findLanes(
-  tx: ReadTx,
-  { maySend, readyForDays, limit }: { maySend: boolean; readyForDays?: number; limit: number },
-): Promise<LaneRow[]> {
+/** Finds every lane with ready mail of a project that can currently send; other lanes would waste a share of each round. */
+export async function findSendable(tx: ReadTx, limit: number): Promise<LaneRow[]> {
   const { rows } = await sql<LaneRow>`
     with recursive ${readyLanes}
-    select lane.shard, lane.project_id, lane.provider, lane.is_large, lane.due_at as oldest from lane
-     ${maySend ? sql`join control.projects as projects on projects.id = lane.project_id and ${maySendNow} and ${isNotHeld}` : sql``}
-     ${readyForDays === undefined ? sql`` : sql`where lane.due_at < postern.now() - ${readyForDays} * interval '1 day'`}
+    select lane.shard, lane.project_id, lane.provider, lane.is_large, lane.due_at as oldest,
+           restriction.kind is not null as is_paced
+      from lane
+      join control.projects as projects on projects.id = lane.project_id and ${maySend} and ${isNotHeld}
+      left join control.queue_restrictions as restriction on restriction.project_id = lane.project_id
+      left join mail.paces as paces on paces.shard = lane.shard and paces.project_id = lane.project_id
+     where restriction.kind is null or ${allowance} > 0
+     limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** Finds every lane whose oldest message has been ready for longer than `days`. */
+export async function findOverdue(tx: ReadTx, days: number, limit: number): Promise<LaneKey[]> {
+  const { rows } = await sql<LaneKey>`
+    with recursive ${readyLanes}
+    select lane.shard, lane.project_id, lane.provider, lane.is_large from lane
+     where lane.due_at < postern.now() - ${days} * interval '1 day'
      limit ${limit}`.execute(tx)
   return rows
 }

@@ -15,6 +15,7 @@ const settlingMs = 2_000
 interface Lane extends LaneKey {
   /** No ready message in the lane is due before this time. */
   watermark: Date
+  isPaced: boolean
   emptyRounds: number
 }
 
@@ -34,8 +35,8 @@ export class Lanes {
 
   /** Adds or resets the lanes that a scan of the queue found. */
   update(found: readonly LaneRow[]): void {
-    for (const { oldest, ...lane } of found) {
-      this.#lanes.set(keyOf(lane), { ...lane, watermark: oldest, emptyRounds: 0 })
+    for (const { oldest, is_paced: isPaced, ...lane } of found) {
+      this.#lanes.set(keyOf(lane), { ...lane, watermark: oldest, isPaced, emptyRounds: 0 })
     }
   }
 

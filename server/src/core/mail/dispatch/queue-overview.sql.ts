@@ -44,7 +44,8 @@ export async function listLanes(
 ): Promise<LaneRow[]> {
   const { rows } = await sql<LaneRow>`
     select lane.*, projects.name as project_name, projects.is_locked,
-           exists (select from control.queue_holds as holds where holds.project_id = lane.project_id) as is_held,
+           exists (select from control.queue_restrictions as restriction
+                    where restriction.project_id = lane.project_id and restriction.kind = 'hold') as is_held,
            coalesce(projects.admin_subscription_status, projects.billing_subscription_status) as subscription
       from (select project_id, provider,
                    count(*) filter (where state = 'ready') as ready,

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
-import { maySendNow } from '../../control/projects/may-send.ts'
+import { maySend } from '../../control/projects/may-send.ts'
 import { allOf, boundedScan } from '../../shared/bounded-scan.ts'
 import type { RecipientStatus } from './wire.ts'
 
@@ -188,9 +188,7 @@ export async function listEvents(tx: ReadTx, projectId: number, messageId: strin
 /** Whether the project currently cannot send. */
 export async function isSendingBlocked(tx: ReadTx, projectId: number): Promise<boolean> {
   const { rows } = await sql<{ is_closed: boolean }>`
-    select not ${maySendNow} as is_closed from control.projects as projects where id = ${projectId}`.execute(
-    tx,
-  )
+    select not ${maySend} as is_closed from control.projects as projects where id = ${projectId}`.execute(tx)
   return rows[0]?.is_closed ?? true
 }
 

@@ -14,6 +14,7 @@ import {
   requestText,
   statusOf,
 } from './intent.ts'
+import { interventionFields } from './interventions.ts'
 import { planFields } from './plans.ts'
 import { billingFields, projectFields } from './projects.ts'
 import { routeFields } from './routing.ts'
@@ -92,7 +93,7 @@ function carryOut(
   if (outcome.change) {
     const { type, before, after } = outcome.change
     const limit = outcome.limit ?? null
-    acts.push({ operation: intent.operation, type, id, reason, limit, before, after, requestId })
+    acts.push({ operation: intent.operation, type, of: id, reason, limit, before, after, requestId })
   }
   const etag = outcome.version === null ? undefined : `"${outcome.version}"`
   if (options.key !== undefined) {
@@ -120,6 +121,7 @@ export const settable: Record<string, readonly string[]> = {
   route: routeFields,
   api_key: apiKeyFields,
   queue: ['is_held'],
+  intervention: interventionFields,
   message: ['is_cancel_requested'],
 }
 

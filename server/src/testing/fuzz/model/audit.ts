@@ -1,6 +1,6 @@
 import { settable } from './apply-response.ts'
 import { anId, anything, aText, aTime, differences, Unknown } from './unknown.ts'
-import type { AuditedAct, View } from './world.ts'
+import { type AuditedAct, idOf, type View } from './world.ts'
 
 const aHash = aText(/^[0-9a-f]{64}$/)
 const aSequenceNumber = new Unknown(
@@ -46,12 +46,12 @@ const expectedRow = (
   operation: act.operation,
   project_id: projectId,
   resource_type: act.type,
-  resource_id: String(act.id),
+  resource_id: String(idOf(act)),
   reason: act.reason,
   before: anything,
   after: anything,
-  // Creating and transferring a project also changes members.
-  related: act.type === 'project' || act.type === 'domain' ? anything : [],
+  // Transferring a project also changes members; locking and holding also change interventions.
+  related: ['project', 'domain', 'queue', 'intervention'].includes(act.type) ? anything : [],
   limit_exception: anything,
   bulk_id: null,
   subject: anything,

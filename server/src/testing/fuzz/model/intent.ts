@@ -28,7 +28,7 @@ export interface Outcome {
    * Applies the outcome and the response's values to the model. Returns the audit rows to expect and the id of the
    * changed resource.
    */
-  commit: (body: never) => { acts: AuditedAct[]; id: number | string; location?: string }
+  commit: (body: never) => { acts: AuditedAct[]; id: AuditedAct['of']; location?: string }
 }
 
 export type Kind = 'create' | 'edit' | 'rotate' | 'delete' | 'command' | 'enqueue'
@@ -44,7 +44,7 @@ export const kindOf = (operation: string): Kind => {
 
 export const needsReasonAlways = (operation: string): boolean =>
   ['rotate', 'delete'].includes(kindOf(operation)) ||
-  ['users.edit', 'queue.hold', 'queue.release', 'messages.cancel'].includes(operation)
+  /^(?:users\.edit|queue\.\w+|messages\.cancel|interventions\.\w+)$/.test(operation)
 
 export const revealsSecret = (operation: string): boolean =>
   /^(?:endpoints|api-keys)\.(?:create|rotate)$/.test(operation)
@@ -97,6 +97,7 @@ export const statusOf: Record<string, number> = {
   domain_claimed: 409,
   last_owner: 409,
   last_administrator: 409,
+  already_ended: 409,
   stale_resource: 412,
   validation_failed: 422,
   reason_required: 422,

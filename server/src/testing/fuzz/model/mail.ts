@@ -2,6 +2,7 @@ import type { Chance } from '../../harness/random.ts'
 import { absentId } from '../draw.ts'
 import type { ExpectedRead } from './expected-read.ts'
 import type { Intent, Outcome } from './intent.ts'
+import { heldSince, impose, lift } from './interventions.ts'
 import { chooseProject, inProject } from './targets.ts'
 import { aText, aTime } from './unknown.ts'
 import { type Mail, type Message, type Project, planInForce, type View, type World } from './world.ts'
@@ -10,7 +11,6 @@ import { type Mail, type Message, type Project, planInForce, type View, type Wor
 
 /** Every project's initial mail, inserted before the first counted request. */
 export const firstMail = (mark: string): Mail => ({
-  heldAt: null,
   messages: (['scheduled', 'queued', 'delivered', 'queued', 'bounced'] as const).map((status, n) => ({
     status,
     address: `to${n}.${mark}@example.net`,
@@ -23,10 +23,12 @@ export const firstMail = (mark: string): Mail => ({
 const stopped = ['canceled', 'paused']
 
 /** True if the project is locked or on hold, or has no current subscription. */
-const isClosed = ({ view, mail }: Project): boolean =>
-  view['is_locked'] === true ||
-  mail.heldAt !== null ||
-  stopped.includes(String(view['admin_subscription_status'] ?? view['billing_subscription_status']))
+const isClosed = (project: Project): boolean =>
+  project.view['is_locked'] === true ||
+  heldSince(project) !== null ||
+  stopped.includes(
+    String(project.view['admin_subscription_status'] ?? project.view['billing_subscription_status']),
+  )
 
 const messageOnWire = (project: Project, { status, view }: Message): View => {
   const shown = status === 'queued' && isClosed(project) ? 'held' : status
@@ -78,17 +80,25 @@ function turn(world: World, chance: Chance, act: 'hold' | 'release'): Intent {
   }
 }
 
-function turned(project: Project, isHeld: boolean): Outcome {
-  const { mail } = project
-  const wasHeld = mail.heldAt !== null
+function turned(project: Project, isHeld: boolean): Outcome | string {
+  const imposed = isHeld ? impose(project, 'hold') : lift(project, 'hold')
+  if (typeof imposed === 'string') return imposed
+  const before = heldSince(project)
+  const queue = { before: { is_held: before !== null }, after: { is_held: isHeld } }
+  const isMoved = queue.before.is_held !== isHeld
   return {
-    change:
-      wasHeld === isHeld ? null : { type: 'queue', before: { is_held: wasHeld }, after: { is_held: isHeld } },
-    response: queueOnWire(project, isHeld ? (mail.heldAt ?? aTime) : null),
+    // A second hold changes the interventions, but not the queue.
+    change: isMoved
+      ? { type: 'queue', ...queue }
+      : imposed.change
+        ? { type: 'intervention', ...imposed.change }
+        : null,
+    response: queueOnWire(project, isHeld ? (before ?? aTime) : null),
     version: null,
     commit({ held_at }: View) {
-      mail.heldAt = held_at as string | null
-      return { acts: project.acts, id: project.id }
+      const resource = imposed.commit()
+      if (resource && isHeld && isMoved) resource.view = { ...resource.view, created_at: held_at }
+      return { acts: project.acts, id: isMoved || !resource ? project.id : resource }
     },
   }
 }
@@ -140,7 +150,7 @@ const somewhere = (world: World, chance: Chance): { id: number; project: Project
 export const queueOf = (project: Project): ExpectedRead => ({
   operation: 'queue.show',
   params: { project_id: project.id },
-  expected: { view: queueOnWire(project, project.mail.heldAt), version: null },
+  expected: { view: queueOnWire(project, heldSince(project)), version: null },
 })
 
 function showQueue(world: World, chance: Chance): ExpectedRead {

@@ -2,6 +2,7 @@ import type { Chance } from '../../harness/random.ts'
 import { absentId, someOf } from '../draw.ts'
 import { nameText } from '../texts.ts'
 import { type Intent, namedIn, type Outcome } from './intent.ts'
+import { type Imposed, impose, lift } from './interventions.ts'
 import { memberOnWire, ownerAfter } from './members.ts'
 import { chooseProject, isSame } from './targets.ts'
 import { anId, aTime, timeFrom } from './unknown.ts'
@@ -172,20 +173,24 @@ function edited(world: World, project: Project | undefined, body: View): Outcome
   const named = namedIn(body)
   if (!named) return 'validation_failed'
   const before = project.view
-  const wanted = { ...body, ...named }
+  const wanted: View = { ...body, ...named }
   const changes = Object.fromEntries(
     Object.entries(wanted).filter(([name, value]) => !isSame(before[name], value)),
   )
   const fault = changeFault(world, changes)
   if (fault) return fault
+  const lock = lockOutcome(project, wanted['is_locked'])
+  if (typeof lock === 'string') return lock
   const isChanged = Object.keys(changes).length > 0
   const view = isChanged ? { ...before, ...changes, updated_at: timeFrom(before['updated_at']) } : before
   const transfer = 'user_id' in changes ? transferOf(world, project, changes['user_id'], view) : undefined
   return {
     change: isChanged
       ? { type: 'project', before: configOf(before), after: configOf({ ...before, ...changes }) }
-      : null,
-    needsReason: Object.keys(changes).some((name) => reasoned.includes(name)),
+      : lock?.change
+        ? { type: 'intervention', ...lock.change }
+        : null,
+    needsReason: lock?.change !== undefined || Object.keys(changes).some((name) => reasoned.includes(name)),
     limit: transfer?.limit ?? null,
     response: projectOnWire(world, { view }),
     version: project.version + (isChanged ? 1 : 0),
@@ -193,9 +198,16 @@ function edited(world: World, project: Project | undefined, body: View): Outcome
       if (isChanged) project.version++
       project.view = rest
       transfer?.commit()
-      return { acts: project.acts, id: project.id }
+      const intervention = lock?.commit()
+      return { acts: project.acts, id: isChanged || !intervention ? project.id : intervention }
     },
   }
+}
+
+/** Locking a project that is locked until a given time starts a second lock. */
+function lockOutcome(project: Project, isLocked: unknown): Imposed | string | undefined {
+  if (isLocked === undefined) return undefined
+  return isLocked === true ? impose(project, 'lock') : lift(project, 'lock')
 }
 
 function changeFault(world: World, changes: View): string | undefined {

@@ -9,13 +9,16 @@ export type View = Record<string, unknown>
 export interface AuditedAct {
   operation: string
   type: string
-  id: number | string
+  /** A resource whose id is not yet known, or the id. */
+  of: number | string | Resource
   reason: string | null
   limit: LimitException | null
   before: View | null
   after: View | null
   requestId: string
 }
+
+export const idOf = ({ of }: AuditedAct): number | string => (typeof of === 'object' ? of.id : of)
 
 export interface LimitException {
   limit: string
@@ -36,7 +39,7 @@ export interface GlobalResource extends Resource {
   acts: AuditedAct[]
 }
 
-export const nouns = ['members', 'endpoints', 'domains', 'routing', 'api-keys'] as const
+export const nouns = ['members', 'endpoints', 'domains', 'routing', 'api-keys', 'interventions'] as const
 export type Noun = (typeof nouns)[number]
 
 export interface Project extends GlobalResource {
@@ -49,8 +52,6 @@ export interface Project extends GlobalResource {
 }
 
 export interface Mail {
-  /** When the queue was put on hold; null if it is not on hold. */
-  heldAt: string | null
   /** Newest first. */
   messages: Message[]
   /** In list order. */
@@ -78,10 +79,10 @@ export const emptyProject = (): Pick<
   Project,
   'resources' | 'deletedIds' | 'acts' | 'mail' | 'replaying'
 > => ({
-  resources: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
-  deletedIds: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [] },
+  resources: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [], interventions: [] },
+  deletedIds: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [], interventions: [] },
   acts: [],
-  mail: { heldAt: null, messages: [], suppressed: [] },
+  mail: { messages: [], suppressed: [] },
   replaying: [],
 })
 

@@ -1,3 +1,5 @@
+/** Audited operations that no HTTP request makes. */
+
 /** Operations that only `postern` commands record. Commands also record `queue.hold` and `queue.release`. */
 export const shellOperations = [
   'audit.erase',
@@ -10,3 +12,8 @@ export const shellOperations = [
 ] as const
 
 export type ShellOperation = (typeof shellOperations)[number]
+
+/** Operations of the worker, when the time of something has come. Their actor is the system. */
+export const systemOperations = ['interventions.expire'] as const
+
+export type SystemOperation = (typeof systemOperations)[number]

@@ -1,0 +1,50 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import { recordAudit, system } from '../audit/record.ts'
+import type { SystemOperation } from '../audit/unattended-operations.ts'
+import { findProject, lockProject, projectChange } from '../projects/projects.ts'
+import { databaseTime, listExpired } from './interventions.sql.ts'
+import { endIntervention, findIntervention, interventionChange } from './interventions.ts'
+
+const expireOperation: SystemOperation = 'interventions.expire'
+const endedAtOnce = 100
+
+/**
+ * Ends every intervention whose time is over, each in its own transaction with its audit row. Any number of workers can do
+ * this concurrently: the project's lock makes the second one see that the intervention has ended. Returns how many it ended.
+ */
+export async function endExpired(db: Db, signal?: AbortSignal): Promise<number> {
+  let ended = 0
+  for (;;) {
+    const expired = await db.read((tx) => listExpired(tx, endedAtOnce))
+    for (const { project_id, id } of expired) {
+      if (signal?.aborted) return ended
+      if (await db.transaction((tx) => endIfExpired(tx, project_id, id))) ended++
+    }
+    if (expired.length < endedAtOnce) return ended
+  }
+}
+
+async function endIfExpired(tx: Tx, projectId: number, id: number): Promise<boolean> {
+  const before = await lockProject(tx, projectId)
+  const current = await findIntervention(tx, projectId, id)
+  const { expires_at, ended_at } = current
+  const isExpired = ended_at === null && expires_at !== null && expires_at <= (await databaseTime(tx))
+  if (!isExpired) return false
+  const { project, changes } = await endIntervention(tx, before, current, 'expiry')
+  const [change, ...related] = changes.map(interventionChange)
+  if (!change) throw new Error(`intervention ${id} was not ended`)
+  if (project !== before) related.push(projectChange(before, await findProject(tx, projectId)))
+  await recordAudit(tx, {
+    actor: system,
+    requestId: randomUUIDv7(),
+    operation: expireOperation,
+    projectId,
+    change,
+    related,
+    reason: `Expired at ${expires_at.toISOString()}.`,
+    limitException: null,
+    subject: null,
+  })
+  return true
+}

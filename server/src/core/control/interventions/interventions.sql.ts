@@ -1,0 +1,140 @@
+import { type Selectable, sql } from 'kysely'
+import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+import type { InterventionEnd, InterventionKind } from './wire.ts'
+
+type Stored = Selectable<Schema['control.interventions']>
+
+export interface InterventionRow extends Omit<Stored, 'kind' | 'source' | 'ended_by' | 'evidence'> {
+  kind: InterventionKind
+  source: 'administrator' | 'policy'
+  ended_by: InterventionEnd | null
+  evidence: Record<string, unknown> | null
+}
+
+export interface NewIntervention {
+  kind: InterventionKind
+  reason: string
+  public_note: string | null
+  pace_per_hour: number | null
+  expires_at: Date | null
+}
+
+const one = (rows: InterventionRow[]): InterventionRow => {
+  const [row] = rows
+  if (!row) throw new Error('the statement returned no intervention')
+  return row
+}
+
+export async function insert(
+  tx: Tx,
+  projectId: number,
+  { kind, reason, public_note, pace_per_hour, expires_at }: NewIntervention,
+): Promise<InterventionRow> {
+  const { rows } = await sql<InterventionRow>`
+    insert into control.interventions (project_id, kind, source, reason, public_note, pace_per_hour, expires_at)
+    values (${projectId}, ${kind}, 'administrator', ${reason}, ${public_note}, ${pace_per_hour}, ${expires_at})
+    returning *`.execute(tx)
+  return one(rows)
+}
+
+export async function find(tx: ReadTx, projectId: number, id: number): Promise<InterventionRow | undefined> {
+  const { rows } = await sql<InterventionRow>`
+    select * from control.interventions where project_id = ${projectId} and id = ${id}`.execute(tx)
+  return rows[0]
+}
+
+export async function listByProject(
+  tx: ReadTx,
+  projectId: number,
+  { limit, beforeId, inForce }: { limit: number; beforeId: number; inForce: boolean },
+): Promise<InterventionRow[]> {
+  const { rows } = await sql<InterventionRow>`
+    select * from control.interventions
+     where project_id = ${projectId} and id < ${beforeId} ${inForce ? sql`and ended_at is null` : sql``}
+     order by id desc limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** In the order in which they began. The caller holds the project's lock. */
+export async function listInForce(tx: ReadTx, projectId: number): Promise<InterventionRow[]> {
+  const { rows } = await sql<InterventionRow>`
+    select * from control.interventions
+     where project_id = ${projectId} and ended_at is null order by id`.execute(tx)
+  return rows
+}
+
+export async function update(
+  tx: Tx,
+  { project_id, id }: InterventionRow,
+  {
+    pace_per_hour,
+    public_note,
+    expires_at,
+  }: Pick<NewIntervention, 'pace_per_hour' | 'public_note' | 'expires_at'>,
+): Promise<InterventionRow> {
+  const { rows } = await sql<InterventionRow>`
+    update control.interventions
+       set pace_per_hour = ${pace_per_hour}, public_note = ${public_note}, expires_at = ${expires_at},
+           version = version + 1, updated_at = postern.now()
+     where project_id = ${project_id} and id = ${id} returning *`.execute(tx)
+  return one(rows)
+}
+
+export async function end(
+  tx: Tx,
+  projectId: number,
+  ids: readonly number[],
+  endedBy: InterventionEnd,
+): Promise<InterventionRow[]> {
+  const { rows } = await sql<InterventionRow>`
+    update control.interventions
+       set ended_at = postern.now(), ended_by = ${endedBy}, version = version + 1, updated_at = postern.now()
+     where project_id = ${projectId} and id = any(${ids}) and ended_at is null
+    returning *`.execute(tx)
+  return rows.toSorted((one, other) => one.id - other.id)
+}
+
+/** Moves the project's version only if the value changes. */
+export async function writeLocked(
+  tx: Tx,
+  { id, version }: { id: number; version: number },
+  isLocked: boolean,
+): Promise<void> {
+  await sql`
+    update control.projects
+       set is_locked = ${isLocked}, version = ${version + 1}, updated_at = postern.now()
+     where id = ${id}`.execute(tx)
+}
+
+export async function writeRestriction(
+  tx: Tx,
+  projectId: number,
+  { kind, pace_per_hour, since }: { kind: 'pace' | 'hold'; pace_per_hour: number | null; since: Date },
+): Promise<void> {
+  await sql`
+    insert into control.queue_restrictions as existing (project_id, kind, pace_per_hour, since)
+    values (${projectId}, ${kind}, ${pace_per_hour}, ${since})
+    on conflict (project_id) do update
+      set kind = excluded.kind, pace_per_hour = excluded.pace_per_hour, since = excluded.since
+      where (existing.kind, existing.pace_per_hour, existing.since)
+            is distinct from (excluded.kind, excluded.pace_per_hour, excluded.since)`.execute(tx)
+}
+
+export async function deleteRestriction(tx: Tx, projectId: number): Promise<void> {
+  await sql`delete from control.queue_restrictions where project_id = ${projectId}`.execute(tx)
+}
+
+export async function databaseTime(tx: ReadTx): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select postern.now() as now`.execute(tx)
+  const [row] = rows
+  if (!row) throw new Error('the clock returned no row')
+  return row.now
+}
+
+/** Interventions whose time is over, the earliest first. */
+export async function listExpired(tx: ReadTx, limit: number): Promise<{ id: number; project_id: number }[]> {
+  const { rows } = await sql<{ id: number; project_id: number }>`
+    select id, project_id from control.interventions
+     where ended_at is null and expires_at <= postern.now() order by expires_at limit ${limit}`.execute(tx)
+  return rows
+}

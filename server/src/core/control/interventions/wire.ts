@@ -1,0 +1,67 @@
+import Type, { type Static } from 'typebox'
+import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
+
+/** From mild to strict. The strictest intervention in force applies. */
+export const interventionKinds = ['warn', 'pace', 'hold', 'lock'] as const
+export type InterventionKind = (typeof interventionKinds)[number]
+
+export const interventionEnds = ['administrator', 'expiry', 'policy', 'drained'] as const
+export type InterventionEnd = (typeof interventionEnds)[number]
+
+const pace = Type.Integer({
+  minimum: 1,
+  maximum: 1_000_000,
+  description: 'Maximum number of recipients handed over per hour, distributed evenly. Only for `pace`.',
+})
+const note = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  description: 'An explanation for the members of the project. They never see the `reason`.',
+})
+const expiry = { ...Timestamp, description: 'When the intervention ends by itself; null for never.' }
+
+export const Intervention = Type.Object(
+  {
+    id: Type.Integer(),
+    project_id: Type.Integer(),
+    kind: oneOf(interventionKinds, {
+      description:
+        '`warn`: nothing changes. `pace`: mail is accepted and handed over slowly. `hold`: mail is accepted and not handed over. `lock`: no mail is accepted or handed over.',
+    }),
+    source: oneOf(['administrator', 'policy']),
+    policy_id: nullable(Type.Integer()),
+    reason: Type.String({ description: 'The audit reason. Only administrators see it.' }),
+    public_note: nullable(note),
+    pace_per_hour: nullable(pace),
+    evidence: nullable(
+      Type.Object({}, { additionalProperties: true, description: 'The figures a policy acted on.' }),
+    ),
+    expires_at: nullable(expiry),
+    ended_at: nullable({ ...Timestamp, description: 'Null while the intervention is in force.' }),
+    ended_by: nullable(
+      oneOf(interventionEnds, {
+        description: '`drained`: the mail that a gradual release waited for is gone.',
+      }),
+    ),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'Intervention', additionalProperties: false },
+)
+
+/** The editable configuration. */
+export const InterventionFields = {
+  pace_per_hour: nullable(pace),
+  public_note: nullable(note),
+  expires_at: nullable(expiry),
+}
+
+const ConfigSchema = Type.Object(InterventionFields)
+export type InterventionConfig = Static<typeof ConfigSchema>
+
+export const NewInterventionFields = {
+  kind: oneOf(interventionKinds),
+  pace_per_hour: Type.Optional(InterventionFields.pace_per_hour),
+  public_note: Type.Optional(InterventionFields.public_note),
+  expires_at: Type.Optional(InterventionFields.expires_at),
+}

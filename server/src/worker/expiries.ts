@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { endExpired } from '../core/control/interventions/expiry.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { Logger } from '../platform/telemetry/log.ts'
+
+export interface ExpiryDeps {
+  /** The control database. */
+  db: Db
+  log: Logger
+  /** Shorter in tests. */
+  everyMs?: number
+}
+
+/** A change that is due is made within five seconds. */
+const defaultEveryMs = 3_000
+
+/**
+ * Makes the changes in the control database that are due at a time: the end of interventions. Runs until the signal is
+ * aborted. Any number of workers can do this concurrently.
+ */
+export async function runExpiries(
+  { db, log, everyMs = defaultEveryMs }: ExpiryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  let isFailing = false
+  while (!signal.aborted) {
+    try {
+      await endExpired(db, signal)
+      if (isFailing) log.info('the expiry of interventions recovered')
+      isFailing = false
+    } catch (error) {
+      // Logged once, however long the database is unavailable.
+      if (!isFailing) log.error({ err: error }, 'expired interventions could not be ended; retrying')
+      isFailing = true
+    }
+    await sleep(everyMs, undefined, { signal }).catch(() => {})
+  }
+}
