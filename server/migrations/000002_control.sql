@@ -1727,6 +1727,29 @@ call postern.protect('control.interventions');
 grant select, insert, update on control.interventions to postern_admin;
 grant select on control.interventions to postern_readonly;
 
+-- Temporary overrides: what a project's field returns to at a given time, at most one for each field. A later change of the
+-- field deletes its row. A second temporary override keeps `original`.
+create table control.reversals (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects on delete cascade,
+  field text not null
+    check (field in ('reputation_score', 'allow_service_mta', 'admin_plan_id', 'admin_subscription_status')),
+  -- The values before and during the override, possibly JSON null. For the score, they are offsets.
+  original jsonb not null,
+  override jsonb not null,
+  expires_at timestamptz not null,
+  -- The audit row of the override. Null only within the transaction that writes that row.
+  audit_id bigint,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  unique (project_id, field)
+);
+create index on control.reversals (expires_at);
+call postern.protect('control.reversals');
+grant select, insert, update, delete on control.reversals to postern_admin;
+grant select on control.reversals to postern_readonly;
+
 -- Projects whose mail is held or paced, with the strictest of the interventions in force. The mail of locked projects is
 -- also held, without a row here. Workers read this table when they claim mail.
 create table control.queue_restrictions (

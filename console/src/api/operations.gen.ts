@@ -42,6 +42,8 @@ export interface Project { id: number; user_id: number; reputation_score: number
 
 export interface ProjectQueue { project_id: number; is_held: boolean; held_at: string | null; waiting: number; scheduled: number; leaving: number; awaiting: number }
 
+export interface Reversal { id: number; project_id: number; field: "reputation_score" | "allow_service_mta" | "admin_plan_id" | "admin_subscription_status"; original: number | boolean | string | null; override: number | boolean | string | null; expires_at: string; audit_id: number | null; created_at: string; updated_at: string }
+
 export interface RotatedDomain { resource: Domain }
 
 export interface Route { id: number; project_id: number; domain_id: number; match: "address" | "catch_all"; address: string | null; action: "endpoint" | "forward" | "reject" | "drop"; endpoint_id: number | null; forward_to: string | null; forward_confirmed_at: string | null; is_active: boolean; created_at: string; updated_at: string }
@@ -213,7 +215,7 @@ export interface Operations {
   'projects.edit': {
     path: { project_id: number }
     query: {  }
-    body: { name?: string; user_id?: number; reputation_score?: number; is_locked?: boolean; allow_service_mta?: boolean; plan_id?: number; admin_plan_id?: number | null; admin_subscription_status?: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; reason?: string }
+    body: { name?: string; user_id?: number; reputation_score?: number; is_locked?: boolean; allow_service_mta?: boolean; plan_id?: number; admin_plan_id?: number | null; admin_subscription_status?: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; expires_at?: string; reason?: string }
     answer: Project
     hasPreview: true
   }
@@ -625,6 +627,30 @@ export interface Operations {
     answer: Intervention
     hasPreview: true
   }
+  /** List a project's pending reversals */
+  'reversals.list': {
+    path: { project_id: number }
+    query: {  }
+    body: undefined
+    answer: { data: (Reversal)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Show a pending reversal */
+  'reversals.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Reversal
+    hasPreview: false
+  }
+  /** Make a temporary override permanent */
+  'reversals.delete': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
   /** List plans */
   'plans.list': {
     path: {  }
@@ -684,7 +710,7 @@ export interface Operations {
   /** Search the audit log */
   'audit.list': {
     path: {  }
-    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "projects.create" | "projects.edit" | "projects.set-billing" | "queue.hold" | "queue.release" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
     body: undefined
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
@@ -795,6 +821,9 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'interventions.show': ['GET', '/v1/admin/projects/{project_id}/interventions/{id}'],
   'interventions.edit': ['PATCH', '/v1/admin/projects/{project_id}/interventions/{id}'],
   'interventions.end': ['POST', '/v1/admin/projects/{project_id}/interventions/{id}/end'],
+  'reversals.list': ['GET', '/v1/admin/projects/{project_id}/reversals'],
+  'reversals.show': ['GET', '/v1/admin/projects/{project_id}/reversals/{id}'],
+  'reversals.delete': ['DELETE', '/v1/admin/projects/{project_id}/reversals/{id}'],
   'plans.list': ['GET', '/v1/admin/plans'],
   'plans.create': ['POST', '/v1/admin/plans'],
   'plans.show': ['GET', '/v1/admin/plans/{id}'],

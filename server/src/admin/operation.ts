@@ -68,6 +68,8 @@ export interface MutationResult<Answer> {
   version: number | null
   /** The path of the created resource, or of the resource that a secret belongs to. */
   location?: string
+  /** Called after the audit row was written, with its id. */
+  onAudited?: (auditId: number) => Promise<void>
   /** API names of the changed fields, if a changed field may require a reason (reason.ts). */
   changedFields?: readonly string[]
 }

@@ -70,7 +70,7 @@ export async function perform(
 
     requireReasonForResult(operation, result, reason)
     if (result.audit !== unchanged) {
-      await recordAudit(tx, {
+      const auditId = await recordAudit(tx, {
         actor: request.actor,
         requestId: request.requestId,
         operation: operation.id,
@@ -81,6 +81,7 @@ export async function perform(
         limitException: result.audit.limitException ?? null,
         subject: result.audit.subject ?? null,
       })
+      await result.onAudited?.(auditId)
     }
     const answer = answerOf(operation, result)
     await repeatable?.storeResponse(tx, operation.revealsSecret ? { ...answer, body: null } : answer)

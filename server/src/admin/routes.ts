@@ -57,6 +57,9 @@ import { holdQueueOperation } from './queue/hold-queue.ts'
 import { releaseQueueOperation } from './queue/release-queue.ts'
 import { showQueueQuery } from './queue/show-queue.ts'
 import { registerOperations } from './register.ts'
+import { deleteReversalOperation } from './reversals/delete-reversal.ts'
+import { listReversalsQuery } from './reversals/list-reversals.ts'
+import { showReversal } from './reversals/show-reversal.ts'
 import { createRouteOperation } from './routing/create-route.ts'
 import { deleteRouteOperation } from './routing/delete-route.ts'
 import { editRouteOperation } from './routing/edit-route.ts'
@@ -139,6 +142,9 @@ const resourceOperations = [
   showIntervention,
   editInterventionOperation,
   endInterventionOperation,
+  listReversalsQuery,
+  showReversal,
+  deleteReversalOperation,
 
   listPlansQuery,
   createPlanOperation,

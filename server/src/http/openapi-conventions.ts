@@ -171,6 +171,11 @@ const ownTags: Tag[] = [
     description: 'Warnings, paces, holds and locks of a project.',
   },
   {
+    name: 'reversals',
+    'x-displayName': 'Reversals',
+    description: 'Temporary overrides, and the values that are restored when they expire.',
+  },
+  {
     name: 'usage',
     'x-displayName': 'Usage',
     description: "A project's usage and limits.",

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endExpired } from '../core/control/interventions/expiry.ts'
+import { revertDue } from '../core/control/reversals/due.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
@@ -15,8 +16,8 @@ export interface ExpiryDeps {
 const defaultEveryMs = 3_000
 
 /**
- * Makes the changes in the control database that are due at a time: the end of interventions. Runs until the signal is
- * aborted. Any number of workers can do this concurrently.
+ * Makes the changes in the control database that are due at a time: ends interventions, and restores the values of temporary
+ * overrides. Runs until the signal is aborted. Any number of workers can do this concurrently.
  */
 export async function runExpiries(
   { db, log, everyMs = defaultEveryMs }: ExpiryDeps,
@@ -26,11 +27,13 @@ export async function runExpiries(
   while (!signal.aborted) {
     try {
       await endExpired(db, signal)
-      if (isFailing) log.info('the expiry of interventions recovered')
+      await revertDue(db, signal)
+      if (isFailing) log.info('expiries recovered')
       isFailing = false
     } catch (error) {
       // Logged once, however long the database is unavailable.
-      if (!isFailing) log.error({ err: error }, 'expired interventions could not be ended; retrying')
+      if (!isFailing)
+        log.error({ err: error }, 'expired interventions and overrides could not be ended; retrying')
       isFailing = true
     }
     await sleep(everyMs, undefined, { signal }).catch(() => {})

@@ -26,7 +26,7 @@ type CommandLineAct =
   | 'secrets.rewrap'
 
 /** Operations of the worker. */
-type SystemAct = 'interventions.expire'
+type SystemAct = 'interventions.expire' | 'projects.revert'
 
 type State = Record<string, unknown>
 
@@ -86,6 +86,8 @@ const phrases: Record<MutationId, Phrase> = {
   'interventions.create': ({ is, project }) => `started a ${interventionOf(is)} of ${project}`,
   'interventions.edit': ({ is, project }) => `edited the ${interventionOf(is)} of ${project}`,
   'interventions.end': ({ is, project }) => `ended the ${interventionOf(is)} of ${project}`,
+  'reversals.delete': ({ was, project }) =>
+    `made the temporary ${words(was['field'])} of ${project} permanent`,
   'plans.create': ({ thing }) => `created ${thing}`,
   'plans.edit': ({ project: _, ...details }) => configurationEdit(details),
   'users.edit': (details) => userEdit(details),
@@ -107,6 +109,7 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
 const systemPhrases: Record<SystemAct, Phrase> = {
   'interventions.expire': ({ is, project }) =>
     `ended the ${interventionOf(is)} of ${project}, which had expired`,
+  'projects.revert': (details) => `${projectEdit(details)} after a temporary override ended`,
 }
 
 /** "warning", or "pace of 500 recipients per hour". */
@@ -133,6 +136,7 @@ export const auditedResources = [
   'message',
   'queue',
   'intervention',
+  'reversal',
   'plan',
   'user',
   'person',

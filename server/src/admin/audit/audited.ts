@@ -14,6 +14,7 @@ export const auditedResources = [
   'plan',
   'project',
   'queue',
+  'reversal',
   'route',
   'suppression',
   'user',

@@ -74,6 +74,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource.id,
   interventions: async (projectId) =>
     (await make.makeIntervention(projectId, { kind: 'pace', pace_per_hour: 1 })).id,
+  reversals: async (projectId) => (await make.makeReversal(projectId)).id,
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   plans: async () => (await make.makePlan()).id,
   users: async () => (await make.makeUser()).id,

@@ -211,7 +211,8 @@ const mismatches = () =>
       select 'plan', id, version from control.plans union all
       select 'member', id, version from control.members union all
       select 'endpoint', id, version from control.endpoints union all
-      select 'intervention', id, version from control.interventions
+      select 'intervention', id, version from control.interventions union all
+      select 'reversal', id, version from control.reversals
     ), told as (
       select resource_type as type, resource_id::bigint as id, before, after from control.audit
        where resource_type not in ('user', 'queue', 'message') union all

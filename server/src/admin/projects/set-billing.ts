@@ -22,7 +22,7 @@ export const setBillingOperation = adminOperation({
   answer: Project,
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, target: before, body }) {
-    const { row: after, changed } = await editProject(tx, before, body, null)
+    const { row: after, changed } = await editProject(tx, before, { change: body, reason: null })
     const status = after.billing_subscription_status
     const isStopped = status === 'canceled' || status === 'paused'
     return {

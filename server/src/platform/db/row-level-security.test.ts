@@ -44,6 +44,7 @@ const samples: Record<string, Record<string, string>> = {
   'control.members': { role: `'viewer'` },
   'control.domains': { mta_provider: `'service'` },
   'control.interventions': { kind: `'warn'`, source: `'administrator'` },
+  'control.reversals': { field: `'admin_plan_id'`, original: `'1'`, override: `'2'` },
   'control.queue_restrictions': { kind: `'hold'` },
   'control.identities': { provider: `'service'`, domain_id: `nextval('sample')` },
   'control.dkim_keys': { encrypted_private_key: `'\\x00'` },

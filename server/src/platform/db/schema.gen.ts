@@ -478,6 +478,19 @@ export interface ControlQueueRestrictions {
   since: Generated<Timestamp>;
 }
 
+export interface ControlReversals {
+  audit_id: number | null;
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  field: string;
+  id: Generated<number>;
+  original: Json;
+  override: Json;
+  project_id: number;
+  updated_at: Generated<Timestamp>;
+  version: Generated<number>;
+}
+
 export interface ControlRoutes {
   action: string;
   address: string | null;
@@ -924,6 +937,7 @@ export interface DB {
   "control.project_stats": ControlProjectStats;
   "control.projects": ControlProjects;
   "control.queue_restrictions": ControlQueueRestrictions;
+  "control.reversals": ControlReversals;
   "control.routes": ControlRoutes;
   "control.sessions": ControlSessions;
   "control.sign_in_failures": ControlSignInFailures;

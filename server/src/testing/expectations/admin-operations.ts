@@ -113,6 +113,10 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'interventions.edit': operation('PATCH /projects/:project_id/interventions/:id', 200, reasonAlways),
   'interventions.end': operation('POST /projects/:project_id/interventions/:id/end', 200, reasonAlways),
 
+  'reversals.list': operation('GET /projects/:project_id/reversals', 200),
+  'reversals.show': operation('GET /projects/:project_id/reversals/:id', 200),
+  'reversals.delete': operation('DELETE /projects/:project_id/reversals/:id', 204, reasonAlways),
+
   'plans.list': operation('GET /plans', 200),
   'plans.create': operation('POST /plans', 201),
   'plans.show': operation('GET /plans/:id', 200),

@@ -59,6 +59,7 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
  * Mutations that the model does not cover, with the reason. Their responses are checked only against the document.
  */
 const unmodelled: Record<string, string> = {
+  'reversals.delete': 'The test of temporary overrides has its own model.',
   'suppressions.delete': 'A worker performs it, and no worker runs during the test.',
 }
 

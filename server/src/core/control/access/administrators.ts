@@ -131,7 +131,7 @@ function record(
   { id, email, name }: { id: number; email: string; name: string },
   before: object | null,
   after: object | null = { role: 'admin', is_active: true },
-): Promise<void> {
+): Promise<number> {
   return recordAudit(tx, {
     actor: shell(`postern, as ${userInfo().username}`),
     requestId: randomUUIDv7(),

@@ -60,8 +60,9 @@ const globalChain = 0
 /**
  * Appends a row to its chain. Call it last in the transaction: the head of the chain is locked until the transaction ends,
  * and other appends to the chain wait. `before` and `after` must not contain secrets. Addresses are stored separately.
+ * Returns the row's id.
  */
-export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
+export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<number> {
   const chain = entry.projectId ?? globalChain
   const head = (await lockHead(tx, chain)) ?? (await beginChain(tx, chain))
   const people = peopleOf(entry, head.id)
@@ -108,6 +109,7 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
     { ...content, prev_hash: head.hash, hash },
     people.map(({ person, salt }) => ({ ...person, salt })),
   )
+  return head.id
 }
 
 async function beginChain(tx: Tx, chain: number) {

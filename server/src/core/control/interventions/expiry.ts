@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../../platform/db/db.ts'
 import { recordAudit, system } from '../audit/record.ts'
 import type { SystemOperation } from '../audit/unattended-operations.ts'
 import { findProject, lockProject, projectChange } from '../projects/projects.ts'
-import { databaseTime, listExpired } from './interventions.sql.ts'
+import { databaseTime, find, listExpired } from './interventions.sql.ts'
 import { endIntervention, findIntervention, interventionChange } from './interventions.ts'
 
 const expireOperation: SystemOperation = 'interventions.expire'
@@ -26,6 +26,8 @@ export async function endExpired(db: Db, signal?: AbortSignal): Promise<number> 
 }
 
 async function endIfExpired(tx: Tx, projectId: number, id: number): Promise<boolean> {
+  // Deleted with its project.
+  if (!(await find(tx, projectId, id))) return false
   const before = await lockProject(tx, projectId)
   const current = await findIntervention(tx, projectId, id)
   const { expires_at, ended_at } = current

@@ -99,6 +99,10 @@ export async function setScore(tx: Tx, id: number, score: number): Promise<void>
   )
 }
 
+export async function setScoreOffset(tx: Tx, id: number, offset: number): Promise<void> {
+  await sql`update control.project_stats set score_offset = ${offset} where project_id = ${id}`.execute(tx)
+}
+
 export async function insert(tx: Tx, name: string, userId: number, planId: number): Promise<ProjectRow> {
   const { rows } = await sql<FlatRow>`
     with projects as (

@@ -8,12 +8,29 @@ import {
   type InterventionChange,
   imposeForever,
   type Settled,
+  startIntervention,
 } from '../interventions/interventions.ts'
 import { makeOwner, type RoleChange } from '../members/members.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
+import {
+  type FieldValue,
+  planReversals,
+  type ReversalChange,
+  type TemporaryValues,
+} from '../reversals/reversals.ts'
+import type { TemporaryField } from '../reversals/wire.ts'
 import { requireActiveUser } from '../users/users.ts'
 import { countMail, countOwned, type ProjectCounts, type QueuedMail } from './project-counts.sql.ts'
-import { exists, find, insert, lock, type ProjectRow, setScore, update } from './projects.sql.ts'
+import {
+  exists,
+  find,
+  insert,
+  lock,
+  type ProjectRow,
+  setScore,
+  setScoreOffset,
+  update,
+} from './projects.sql.ts'
 import type { Project, ProjectConfig, SubscriptionStatus } from './wire.ts'
 
 export type { ProjectCounts, ProjectRow, QueuedMail }
@@ -106,17 +123,25 @@ const movesScore = (
   { reputation_score }: Partial<ProjectConfig>,
 ) => reputation_score !== undefined && reputation_score - computed_score !== score_offset
 
-/** Returns `before` without changing members or interventions if nothing changes. */
+export interface ProjectEdit {
+  change: Partial<ProjectConfig>
+  /** Null without a reason. */
+  reason: string | null
+  /** When a lock ends, and overrides return to their values before. */
+  expiresAt?: Date | null
+}
+
+/** Returns `before` without changing members, interventions or reversals if nothing changes. */
 export async function editProject(
   tx: Tx,
   before: ProjectRow,
-  change: Partial<ProjectConfig>,
-  reason: string | null,
+  { change, reason, expiresAt = null }: ProjectEdit,
 ): Promise<{
   row: ProjectRow
   changed: (keyof ProjectConfig)[]
   members: RoleChange[]
   interventions: InterventionChange[]
+  reversals: ReversalChange[]
 }> {
   const current = projectConfig(before)
   const wanted = { ...current, ...change }
@@ -132,16 +157,57 @@ export async function editProject(
     await requireAssignablePlan(tx, wanted.admin_plan_id, 'admin_plan_id')
   }
   if (has('user_id')) await requireActiveUser(tx, wanted.user_id, 'user_id')
-  const { project, changes: interventions } = await changeLock(tx, before, change.is_locked, reason)
-  const changed = names.filter((field) => (field === 'is_locked' ? interventions.length > 0 : has(field)))
-  if (fields.length === 0) {
-    const row = project === before ? before : await findProject(tx, before.id)
-    return { row, changed, members: [], interventions }
-  }
+  const lock = await changeLock(tx, before, change.is_locked, { reason, expiresAt })
   if (has('reputation_score')) await setScore(tx, before.id, wanted.reputation_score)
-  const row = await update(tx, before, wanted)
-  const members = has('user_id') ? await makeOwner(tx, before.id, wanted.user_id) : []
-  return { row, changed, members, interventions }
+  const row = await writtenRow(tx, before, lock.project, fields.length > 0 ? wanted : undefined)
+  const reversals = await planReversals(tx, before.id, {
+    before: temporaryValues(before),
+    after: temporaryValues(row),
+    named: Object.keys(change),
+    expiresAt,
+  })
+  const isRescheduled = (field: string) =>
+    reversals.some(({ before, after }) => (after ?? before)?.field === field)
+  return {
+    row,
+    changed: names.filter((field) =>
+      field === 'is_locked' ? lock.changes.length > 0 : has(field) || isRescheduled(field),
+    ),
+    members: has('user_id') ? await makeOwner(tx, before.id, wanted.user_id) : [],
+    interventions: lock.changes,
+    reversals,
+  }
+}
+
+/** Writes the configuration, if it changes, and returns the project with its lock. */
+function writtenRow(
+  tx: Tx,
+  before: ProjectRow,
+  locked: ProjectRow,
+  config: ProjectConfig | undefined,
+): ProjectRow | Promise<ProjectRow> {
+  if (config) return update(tx, before, config)
+  return locked === before ? before : findProject(tx, before.id)
+}
+
+/** The fields that can be overridden for a limited time, in the form in which reversals store them. */
+export const temporaryValues = (row: ProjectRow): TemporaryValues => ({
+  reputation_score: row.score_offset,
+  allow_service_mta: row.allow_service_mta,
+  admin_plan_id: row.admin_plan_id,
+  admin_subscription_status: row.admin_subscription_status,
+})
+
+/** Restores a value that the field had before. It is not checked again: the plan may be inactive by now. */
+export async function restoreField(
+  tx: Tx,
+  before: ProjectRow,
+  field: TemporaryField,
+  value: FieldValue,
+): Promise<ProjectRow> {
+  const config = projectConfig(before)
+  if (field === 'reputation_score') await setScoreOffset(tx, before.id, Number(value))
+  return update(tx, before, field === 'reputation_score' ? config : { ...config, [field]: value })
 }
 
 /** Locks and unlocks are interventions. Unlocking ends all locks, including those that would expire. */
@@ -149,8 +215,11 @@ async function changeLock(
   tx: Tx,
   before: ProjectRow,
   isLocked: boolean | undefined,
-  reason: string | null,
+  { reason, expiresAt }: { reason: string | null; expiresAt: Date | null },
 ): Promise<Settled<ProjectRow>> {
   if (isLocked === undefined || (!isLocked && !before.is_locked)) return { project: before, changes: [] }
-  return isLocked ? imposeForever(tx, before, 'lock', reason ?? '') : endInForce(tx, before, 'lock')
+  if (!isLocked) return endInForce(tx, before, 'lock')
+  if (expiresAt === null) return imposeForever(tx, before, 'lock', reason ?? '')
+  const expires_at = expiresAt.toISOString()
+  return startIntervention(tx, before, { kind: 'lock', reason: reason ?? '', expires_at })
 }
