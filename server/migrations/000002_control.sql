@@ -1726,6 +1726,9 @@ create index on control.interventions (expires_at) where ended_at is null and ex
 call postern.protect('control.interventions');
 grant select, insert, update on control.interventions to postern_admin;
 grant select on control.interventions to postern_readonly;
+-- Neither the reason nor the evidence.
+grant select (id, project_id, kind, public_note, pace_per_hour, expires_at, ended_at, created_at)
+  on control.interventions to postern_customer;
 
 -- Temporary overrides: what a project's field returns to at a given time, at most one for each field. A later change of the
 -- field deletes its row. A second temporary override keeps `original`.

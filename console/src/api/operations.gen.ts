@@ -26,6 +26,8 @@ export interface EndpointTest { endpoint_id: number; event_type: "endpoint.test"
 
 export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
+export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
+
 export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; created_at: string; updated_at: string }
 
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
@@ -218,6 +220,14 @@ export interface Operations {
     body: { name?: string; user_id?: number; reputation_score?: number; is_locked?: boolean; allow_service_mta?: boolean; plan_id?: number; admin_plan_id?: number | null; admin_subscription_status?: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; expires_at?: string; reason?: string }
     answer: Project
     hasPreview: true
+  }
+  /** Explain whether a project can send */
+  'sending.explain': {
+    path: { project_id: number }
+    query: { from: string; to: string }
+    body: undefined
+    answer: ExplanationForAdministrators
+    hasPreview: false
   }
   /** Set a project's billing state */
   'projects.set-billing': {
@@ -770,6 +780,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'projects.create': ['POST', '/v1/admin/projects'],
   'projects.show': ['GET', '/v1/admin/projects/{project_id}'],
   'projects.edit': ['PATCH', '/v1/admin/projects/{project_id}'],
+  'sending.explain': ['GET', '/v1/admin/projects/{project_id}/explain'],
   'projects.set-billing': ['PUT', '/v1/admin/projects/{project_id}/billing'],
   'members.list': ['GET', '/v1/admin/projects/{project_id}/members'],
   'members.create': ['POST', '/v1/admin/projects/{project_id}/members'],

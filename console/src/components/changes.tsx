@@ -10,7 +10,10 @@ export interface Change {
   after?: unknown
 }
 
-/** Values before and after, field by field, in previews, audit entries and edit conflicts. */
+/**
+ * Values before and after, field by field, in previews, audit entries and edit conflicts. Fields of other resources than the
+ * first one are shown with their resource.
+ */
 export function Changes({
   changes,
   before = 'Now',
@@ -20,7 +23,8 @@ export function Changes({
   before?: string
   after?: string
 }) {
-  const subjects = new Set(changes.map(({ resource, id }) => `${resource} ${id}`))
+  const [main] = changes
+  const isMain = ({ resource, id }: Change) => resource === main?.resource && id === main.id
   const nameOf = useNames(changes)
   return (
     <table className={classes.changes}>
@@ -32,24 +36,31 @@ export function Changes({
         </tr>
       </thead>
       <tbody>
-        {changes.map(({ resource, id, field, before: was, after: is }) => (
-          <tr key={`${resource} ${id} ${field}`}>
-            <th scope="row" title={field}>
-              {subjects.size > 1 && (
-                <span className={classes.subject}>
-                  {resource.replaceAll('_', ' ')} {id}{' '}
-                </span>
-              )}
-              {labelOf(field)}
-            </th>
-            <td>
-              <Value of={was} name={nameOf(field, was)} />
-            </td>
-            <td>
-              {isUnknown(field, was, is) ? 'not known yet' : <Value of={is} name={nameOf(field, is)} isNew />}
-            </td>
-          </tr>
-        ))}
+        {changes.map((change) => {
+          const { resource, id, field, before: was, after: is } = change
+          return (
+            <tr key={`${resource} ${id} ${field}`}>
+              <th scope="row" title={field}>
+                {!isMain(change) && (
+                  <span className={classes.subject}>
+                    {resource.replaceAll('_', ' ')} {id}{' '}
+                  </span>
+                )}
+                {labelOf(field)}
+              </th>
+              <td>
+                <Value of={was} name={nameOf(field, was)} />
+              </td>
+              <td>
+                {isUnknown(field, was, is) ? (
+                  'not known yet'
+                ) : (
+                  <Value of={is} name={nameOf(field, is)} isNew />
+                )}
+              </td>
+            </tr>
+          )
+        })}
       </tbody>
     </table>
   )

@@ -7,6 +7,7 @@ import type { DomainDeps, KeyedDeps } from '../core/control/domains/domains.ts'
 import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
 import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import type { Vault } from '../core/control/secrets/vault.ts'
+import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
@@ -28,6 +29,7 @@ export interface AdminDeps {
   endpoints: EndpointDeps
   endpointCommands: EndpointCommandDeps
   caps: Caps
+  sendingRules: SendingRules
   /** Verifies the checkpoints of the audit log. */
   audit: { keys: VerifyingKeys; checkpointFile: string | undefined; isFileFirst?: boolean }
 }
@@ -152,7 +154,8 @@ export interface Mutation<
   ): Promise<MutationResult<Answer extends TSchema ? Static<Answer> : null>>
 }
 
-export interface QueryCall<Params, Query> extends Pick<AdminDeps, 'db' | 'mailDbFor' | 'audit' | 'caps'> {
+export interface QueryCall<Params, Query>
+  extends Pick<AdminDeps, 'db' | 'mailDbFor' | 'audit' | 'caps' | 'sendingRules'> {
   /** Aborted when the caller disconnects. */
   signal: AbortSignal
   params: Params

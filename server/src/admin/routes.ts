@@ -68,6 +68,7 @@ import { matchRouteQuery } from './routing/match-route.ts'
 import { requestConfirmationOperation } from './routing/request-confirmation.ts'
 import { showRoute } from './routing/show-route.ts'
 import { findAnythingQuery } from './search/find-anything.ts'
+import { explainSendingQuery } from './sending/explain-sending.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
@@ -82,6 +83,7 @@ const resourceOperations = [
   listProjectsQuery,
   createProjectOperation,
   showProject,
+  explainSendingQuery,
   editProjectOperation,
   setBillingOperation,
 

@@ -1,13 +1,12 @@
 import type { Config } from '../config/config.ts'
 import type { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
-import type { ByteLimits } from '../core/control/caps/caps.ts'
 import { Acceptance, type Accepts } from '../core/mail/messages/acceptance.ts'
+import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
 import { type Cell, Cells, cellIn } from '../platform/db/cells.ts'
 import type { Database, UnscopedDb } from '../platform/db/db.ts'
 import { ReplicaAge } from '../platform/db/replica-age.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { Gauge } from '../platform/telemetry/metrics.ts'
-import type { ProviderName } from '../providers/sending-identities.ts'
 
 /**
  * Opens the mail databases, and stops acceptance and claims in a cell whose control replica is too old
@@ -90,12 +89,11 @@ export async function setReplicaAge(replicas: Replicas, home: Cell | undefined):
 export function acceptanceOf(
   cells: Cells,
   replicas: Replicas,
-  providers: readonly ProviderName[],
-  byteLimits: ByteLimits,
+  { providers, byteLimits }: SendingRules,
 ): Accepts {
   const byCell = new Map(
     cells.all.map((cell): [Cell, Accepts] => {
-      const acceptance = new Acceptance(cell.mail, providers, byteLimits)
+      const acceptance = new Acceptance(cell.mail, [...providers], byteLimits)
       const replica = replicas.get(cell)
       if (!replica) return [cell, acceptance]
       return [

@@ -25,6 +25,7 @@ import { srsKeysOf } from '../core/mail/feedback/srs-path.ts'
 import { AnalysisThreads } from '../core/mail/inbound/analysis-threads.ts'
 import { linkKeysOf } from '../core/mail/inbound/link.ts'
 import type { Accepts } from '../core/mail/messages/acceptance.ts'
+import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
 import { BodyReader, type BodyReaderOptions } from '../customer/messages/body-reader.ts'
 import { ComposerThreads } from '../formats/composer-threads.ts'
 import type { BounceDeps } from '../intake/bounces/bounces.ts'
@@ -106,6 +107,7 @@ export interface Context {
 /** Shared by acceptance over HTTP and SMTP: one group commit, one rate limit per key. */
 interface Sending {
   acceptance: Accepts
+  rules: SendingRules
   keys: BatchedKeyLookup
   keyLimit: RateLimit
   uses: LastUsed
@@ -170,6 +172,7 @@ export function createContext(
   const mails = systemMail(config, providers.service)
   const sesSends = sesTransport(config, log)
   const transports = { service: providers.service, ...(sesSends && { ses: sesSends }) }
+  const sendingRules = { providers: new Set(Object.keys(transports)), byteLimits: config }
   const db = {
     admin: database.as('admin'),
     customer: database.asCustomer(),
@@ -216,12 +219,8 @@ export function createContext(
       retentionDays: config.retentionDays,
     },
     sending: {
-      acceptance: acceptanceOf(
-        cells,
-        replicas,
-        Object.keys(transports) as (keyof typeof transports)[],
-        config,
-      ),
+      acceptance: acceptanceOf(cells, replicas, sendingRules),
+      rules: sendingRules,
       keys: new BatchedKeyLookup(keysIn(home, replicas, db.everywhere)),
       keyLimit: createRateLimit(config.requestsPerKey, 'this API key'),
       uses: new LastUsed(db.customer, (error) =>

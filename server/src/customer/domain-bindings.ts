@@ -72,6 +72,7 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'suppressions.delete': 'refused',
 
   'usage.show': 'refused',
+  'sending.explain': 'refused',
 
   'activity.list': 'refused',
 

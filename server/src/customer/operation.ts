@@ -7,6 +7,7 @@ import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
 import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import type { ProjectRow } from '../core/control/projects/projects.ts'
 import type { Accepts } from '../core/mail/messages/acceptance.ts'
+import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
 import type { Cell } from '../platform/db/cells.ts'
 import type { CustomerDb, ReadTx, Tx, UnscopedDb } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
@@ -42,6 +43,7 @@ export interface CustomerDeps {
   endpoints: EndpointDeps
   endpointCommands: EndpointCommandDeps
   caps: Caps
+  sendingRules: SendingRules
   /** The plan for projects that customers create. Undefined if customers cannot create projects. */
   planId: number | undefined
 }
@@ -194,7 +196,12 @@ export interface Query<
   query: Parameters
   answer: Answer
   /** Reads from the mail database before the transaction in the control database begins. */
-  preload?(mail: ReadTx, projectId: number, deps: CustomerDeps): Promise<Preloaded>
+  preload?(
+    mail: ReadTx,
+    projectId: number,
+    deps: CustomerDeps,
+    query: Static<TObject<Parameters>>,
+  ): Promise<Preloaded>
   /** The response is one resource, with its version in the ETag. */
   hasVersion?: true
   run(

@@ -73,6 +73,7 @@ export const allowedRoles = {
   'suppressions.delete': builders,
 
   'usage.show': everyone,
+  'sending.explain': everyone,
 
   // The activity contains members' addresses and the configuration of keys and webhooks.
   'activity.list': managers,

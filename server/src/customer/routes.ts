@@ -51,6 +51,7 @@ import { listRoutesQuery } from './routing/list-routes.ts'
 import { matchRouteQuery } from './routing/match-route.ts'
 import { requestConfirmationOperation } from './routing/request-confirmation.ts'
 import { showRoute } from './routing/show-route.ts'
+import { explainSendingQuery } from './sending/explain-sending.ts'
 import { createSuppressionOperation } from './suppressions/create-suppression.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
@@ -92,6 +93,7 @@ export const customerOperations: readonly CustomerOperation[] = [
   deleteSuppressionOperation,
 
   showUsageQuery,
+  explainSendingQuery,
 
   listEndpointsQuery,
   createEndpointOperation,

@@ -68,6 +68,7 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'suppressions.delete': 'suppressions:write',
 
   'usage.show': 'usage:read',
+  'sending.explain': 'usage:read',
 
   'activity.list': null,
 

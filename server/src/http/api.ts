@@ -69,6 +69,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     endpoints,
     endpointCommands: orders,
     caps: config,
+    sendingRules: sending.rules,
     audit: {
       keys: trustedKeysOf(config),
       checkpointFile: config.auditCheckpointFile,
@@ -89,6 +90,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     endpoints,
     endpointCommands: orders,
     caps: config,
+    sendingRules: sending.rules,
     planId: config.customerPlanId,
     authenticate,
     addressLimit,

@@ -176,6 +176,11 @@ const ownTags: Tag[] = [
     description: 'Temporary overrides, and the values that are restored when they expire.',
   },
   {
+    name: 'sending',
+    'x-displayName': 'Sending',
+    description: 'Explains why a project can or cannot send.',
+  },
+  {
     name: 'usage',
     'x-displayName': 'Usage',
     description: "A project's usage and limits.",

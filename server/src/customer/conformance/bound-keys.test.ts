@@ -187,6 +187,7 @@ const ofProject: Partial<Record<OperationId, (key: typeof free) => Promise<Answe
   'suppressions.create': (key) => key.post('/suppressions', { address: `gone${++made}@example.net` }),
   'suppressions.delete': (key) => key.delete('/suppressions/gone@example.net'),
   'usage.show': (key) => key.get('/usage'),
+  'sending.explain': (key) => key.get('/explain?from=a@example.com&to=b@example.net'),
 }
 
 describe('the table of bindings', () => {

@@ -70,6 +70,7 @@ async function startPlane(): Promise<string> {
     endpoints,
     endpointCommands: orders,
     caps: config,
+    sendingRules: { providers: new Set(['service']), byteLimits: ampleByteLimits },
     planId: undefined,
   }
   const unlimited = async () => ({ limit: 1, remaining: 0, resetSeconds: 1 })

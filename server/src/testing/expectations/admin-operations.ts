@@ -51,6 +51,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   }),
   'projects.show': operation('GET /projects/:project_id', 200),
   'projects.edit': operation('PATCH /projects/:project_id', 200),
+  'sending.explain': operation('GET /projects/:project_id/explain', 200),
   'projects.set-billing': operation('PUT /projects/:project_id/billing', 200),
 
   'members.list': operation('GET /projects/:project_id/members', 200),

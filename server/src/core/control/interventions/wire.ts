@@ -49,6 +49,19 @@ export const Intervention = Type.Object(
   { title: 'Intervention', additionalProperties: false },
 )
 
+/** What the members of the project see. */
+export const PublicIntervention = Type.Object(
+  {
+    id: Type.Integer(),
+    kind: oneOf(interventionKinds),
+    public_note: nullable(note),
+    pace_per_hour: nullable(pace),
+    expires_at: nullable(expiry),
+    created_at: Timestamp,
+  },
+  { title: 'PublicIntervention', additionalProperties: false },
+)
+
 /** The editable configuration. */
 export const InterventionFields = {
   pace_per_hour: nullable(pace),

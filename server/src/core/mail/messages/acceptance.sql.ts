@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Tx } from '../../../platform/db/db.ts'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { Forwarded } from './draft.ts'
 import { largeBytes } from './large.ts'
 
@@ -43,7 +43,7 @@ export interface Facts {
 }
 
 /** The current state of the senders. A deleted project has no row. */
-export async function findFacts(tx: Tx, senders: readonly SenderKey[]): Promise<Facts[]> {
+export async function findFacts(tx: ReadTx, senders: readonly SenderKey[]): Promise<Facts[]> {
   const { rows } = await sql<Facts>`
     select wanted.project_id, wanted.name, projects.is_locked,
            coalesce(projects.admin_subscription_status, projects.billing_subscription_status)::text as subscription,
@@ -71,7 +71,7 @@ export interface Addressed {
  * Addresses are lower-cased by the database, because JavaScript converts some non-Latin letters to lower case
  * differently.
  */
-export async function findSuppressed(tx: Tx, requested: readonly Addressed[]): Promise<Addressed[]> {
+export async function findSuppressed(tx: ReadTx, requested: readonly Addressed[]): Promise<Addressed[]> {
   const { rows } = await sql<Addressed>`
     select requested.project_id as "projectId", requested.address
       from unnest(${requested.map(({ projectId }) => projectId)}::bigint[],

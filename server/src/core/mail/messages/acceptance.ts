@@ -30,7 +30,7 @@ import { writeEvents } from './events.ts'
 import { IdempotentAcceptance } from './idempotency.ts'
 import { largeBytes } from './large.ts'
 import { Quota, storedBytes } from './quota.ts'
-import { refusalOf, type Sender } from './sending-checks.ts'
+import { refusalOf, type Sender, type SendingRules } from './sending-checks.ts'
 import type { Accepted } from './wire.ts'
 
 // Accepts mail in groups, with one transaction per group, and responds after the commit.
@@ -55,11 +55,11 @@ export interface Accepts {
 
 export class Acceptance implements Accepts {
   readonly #db: Db
-  readonly #rules: Rules
+  readonly #rules: SendingRules
   readonly #groups: FairGroups<AcceptRequest, AcceptResponse>
 
   /** `db` has the role that writes mail; `providers` are the providers configured on this installation. */
-  constructor(db: Db, providers: readonly ProviderName[], byteLimits: ByteLimits) {
+  constructor(db: Db, providers: readonly string[], byteLimits: ByteLimits) {
     this.#db = db
     this.#rules = { providers: new Set(providers), byteLimits }
     this.#groups = new FairGroups((group) => this.#commit(group), {
@@ -126,12 +126,6 @@ function newGroupCapacity(): (request: AcceptRequest) => boolean {
 const bytesOf = ({ mails }: AcceptRequest): number =>
   mails.reduce((sum, mail) => sum + ('draft' in mail ? mail.draft.sizeBytes : 0), 0)
 
-/** This installation's rules. */
-interface Rules {
-  providers: ReadonlySet<string>
-  byteLimits: ByteLimits
-}
-
 interface Candidate {
   sender: Sender
   read: ReadDraft
@@ -142,7 +136,7 @@ interface Candidate {
 async function acceptAll(
   tx: Tx,
   requests: readonly AcceptRequest[],
-  rules: Rules,
+  rules: SendingRules,
 ): Promise<AcceptResponse[]> {
   const idempotent = await IdempotentAcceptance.claim(tx, requests)
   const candidates = requests.map(({ sender, mails, trace }, index): Candidate[] =>
@@ -182,7 +176,7 @@ function outcomeOf({ outcome }: Candidate): AcceptResult {
   return outcome
 }
 
-async function decide(tx: Tx, candidates: readonly Candidate[], rules: Rules): Promise<void> {
+async function decide(tx: Tx, candidates: readonly Candidate[], rules: SendingRules): Promise<void> {
   if (candidates.length === 0) return
   const senders = candidates.map(senderKeyOf)
   await lockNames(tx, senders)
@@ -218,7 +212,7 @@ interface Sendable {
  * Applies suppressions and quotas to messages that passed all other checks, and inserts the accepted
  * messages.
  */
-async function write(tx: Tx, sendable: readonly Sendable[], { byteLimits }: Rules): Promise<void> {
+async function write(tx: Tx, sendable: readonly Sendable[], { byteLimits }: SendingRules): Promise<void> {
   const [first] = sendable
   if (!first) return
   const { now } = first.facts

@@ -1,5 +1,6 @@
 import { PosternError } from '../../../platform/errors.ts'
 import type { ApiKeyRow } from '../../control/api-keys/api-keys.ts'
+import type { ByteLimits } from '../../control/caps/caps.ts'
 import type { Facts } from './acceptance.sql.ts'
 
 // Checks whether a sender can send, performed when a message is accepted. An administrator cannot bypass them
@@ -30,45 +31,81 @@ const sendingStatuses: readonly (string | null)[] = [null, 'trialing', 'active',
 
 export const maySend = (subscription: string | null): boolean => sendingStatuses.includes(subscription)
 
+/** This installation's rules. */
+export interface SendingRules {
+  /** The providers that are configured. */
+  providers: ReadonlySet<string>
+  byteLimits: ByteLimits
+}
+
+interface CheckInput {
+  sender: Sender
+  /** Null if `from` could not be parsed. */
+  senderDomain: string | null
+  facts: Facts
+  providers: ReadonlySet<string>
+}
+
+interface SendingCheck {
+  name: 'project_lock' | 'subscription' | 'sender_domain' | 'provider'
+  refusal: (input: CheckInput) => PosternError | undefined
+}
+
+/** The one list of checks: acceptance returns the first refusal, and explain.ts shows the result of each. */
+export const sendingChecks: readonly SendingCheck[] = [
+  { name: 'project_lock', refusal: ({ facts }) => lockRefusal(facts) },
+  { name: 'subscription', refusal: ({ facts }) => subscriptionRefusal(facts) },
+  { name: 'sender_domain', refusal: domainRefusal },
+  { name: 'provider', refusal: providerRefusal },
+]
+
 export function refusalOf(
   sender: Sender,
   senderDomain: string | null,
   facts: Facts | undefined,
   providers: ReadonlySet<string>,
 ): PosternError | undefined {
-  const refused = projectRefusal(sender.projectId, facts)
-  if (!facts || refused) return refused
-  if (senderDomain === null) return undefined
-  return domainRefusal(sender, senderDomain, facts, providers)
-}
-
-/** `facts` is undefined if the project was deleted. */
-export function projectRefusal(
-  projectId: number,
-  facts: Pick<Facts, 'is_locked' | 'subscription'> | undefined,
-): PosternError | undefined {
-  if (!facts) return new PosternError('not_found', `There is no project ${projectId}.`)
-  if (facts.is_locked) {
-    return new PosternError(
-      'project_locked',
-      'This project is locked and cannot send. Contact the operator of this service.',
-    )
-  }
-  if (!maySend(facts.subscription)) {
-    return new PosternError(
-      'subscription_inactive',
-      `This project's subscription is "${facts.subscription}". The project cannot send until the subscription is active again.`,
-    )
+  if (!facts) return missingProject(sender.projectId)
+  const input = { sender, senderDomain, facts, providers }
+  for (const { refusal } of sendingChecks) {
+    const refused = refusal(input)
+    if (refused) return refused
   }
   return undefined
 }
 
-function domainRefusal(
-  { apiKey }: Sender,
-  name: string,
-  facts: Facts,
-  providers: ReadonlySet<string>,
-): PosternError | undefined {
+const missingProject = (id: number): PosternError =>
+  new PosternError('not_found', `There is no project ${id}.`)
+
+/** `facts` is undefined if the project was deleted. */
+export const projectRefusal = (
+  projectId: number,
+  facts: Pick<Facts, 'is_locked' | 'subscription'> | undefined,
+): PosternError | undefined =>
+  facts ? (lockRefusal(facts) ?? subscriptionRefusal(facts)) : missingProject(projectId)
+
+const lockRefusal = ({ is_locked }: Pick<Facts, 'is_locked'>): PosternError | undefined =>
+  is_locked
+    ? new PosternError(
+        'project_locked',
+        'This project is locked and cannot send. Contact the operator of this service.',
+      )
+    : undefined
+
+const subscriptionRefusal = ({ subscription }: Pick<Facts, 'subscription'>): PosternError | undefined =>
+  maySend(subscription)
+    ? undefined
+    : new PosternError(
+        'subscription_inactive',
+        `This project's subscription is "${subscription}". The project cannot send until the subscription is active again.`,
+      )
+
+function domainRefusal({
+  sender: { apiKey },
+  senderDomain: name,
+  facts,
+}: CheckInput): PosternError | undefined {
+  if (name === null) return undefined
   const refuse = (why: string) => new PosternError('domain_not_verified', why)
   // The error does not reveal whether the project has the other domain.
   if (apiKey?.domainId != null && apiKey.domainId !== facts.domain_id) {
@@ -80,13 +117,22 @@ function domainRefusal(
   if (!facts.is_verified || facts.identity_id === null) {
     return refuse(`"${name}" is not verified. Publish its DNS records and request a check.`)
   }
-  if (facts.provider !== null && !providers.has(facts.provider)) {
+  return undefined
+}
+
+function providerRefusal({
+  senderDomain: name,
+  facts: { provider, allow_service_mta },
+  providers,
+}: CheckInput): PosternError | undefined {
+  if (name === null) return undefined
+  if (provider !== null && !providers.has(provider)) {
     return new PosternError(
       'provider_not_allowed',
-      `"${name}" uses the provider "${facts.provider}", which is not configured on this installation. Edit the domain.`,
+      `"${name}" uses the provider "${provider}", which is not configured on this installation. Edit the domain.`,
     )
   }
-  if (facts.provider === 'service' && !facts.allow_service_mta) {
+  if (provider === 'service' && !allow_service_mta) {
     return new PosternError(
       'provider_not_allowed',
       `"${name}" uses the operator's mail servers, which this project is not allowed to use. ` +
