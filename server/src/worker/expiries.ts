@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { endExpired } from '../core/control/interventions/expiry.ts'
-import { revertDue } from '../core/control/reversals/due.ts'
-import type { Db } from '../platform/db/db.ts'
+import { applyExpiries } from '../core/control/expiries/expiries.ts'
+import type { UnscopedDb } from '../platform/db/db.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
 export interface ExpiryDeps {
   /** The control database. */
-  db: Db
+  db: UnscopedDb
   log: Logger
   /** Shorter in tests. */
   everyMs?: number
 }
 
 /** A change that is due is made within five seconds. */
-const defaultEveryMs = 3_000
+const defaultEveryMs = 4_000
 
 /**
  * Makes the changes in the control database that are due at a time: ends interventions, and restores the values of temporary
@@ -26,8 +25,7 @@ export async function runExpiries(
   let isFailing = false
   while (!signal.aborted) {
     try {
-      await endExpired(db, signal)
-      await revertDue(db, signal)
+      await applyExpiries(db, signal)
       if (isFailing) log.info('expiries recovered')
       isFailing = false
     } catch (error) {

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { recordAudit, system } from '../audit/record.ts'
 import type { SystemOperation } from '../audit/unattended-operations.ts'
 import { findProject, lockProject, projectChange } from '../projects/projects.ts'
@@ -13,10 +13,10 @@ const endedAtOnce = 100
  * Ends every intervention whose time is over, each in its own transaction with its audit row. Any number of workers can do
  * this concurrently: the project's lock makes the second one see that the intervention has ended. Returns how many it ended.
  */
-export async function endExpired(db: Db, signal?: AbortSignal): Promise<number> {
+export async function endExpired(db: UnscopedDb, signal?: AbortSignal): Promise<number> {
   let ended = 0
   for (;;) {
-    const expired = await db.read((tx) => listExpired(tx, endedAtOnce))
+    const expired = await db.readOne((tx) => listExpired(tx, endedAtOnce))
     for (const { project_id, id } of expired) {
       if (signal?.aborted) return ended
       if (await db.transaction((tx) => endIfExpired(tx, project_id, id))) ended++

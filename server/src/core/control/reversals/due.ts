@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { recordAudit, system } from '../audit/record.ts'
 import type { SystemOperation } from '../audit/unattended-operations.ts'
 import { lockProject, projectChange, restoreField, temporaryValues } from '../projects/projects.ts'
@@ -13,10 +13,10 @@ const revertedAtOnce = 100
  * Restores the original values of temporary overrides that have expired, each in its own transaction with its audit row.
  * Any number of workers can do this concurrently. Returns how many it handled.
  */
-export async function revertDue(db: Db, signal?: AbortSignal): Promise<number> {
+export async function revertDue(db: UnscopedDb, signal?: AbortSignal): Promise<number> {
   let reverted = 0
   for (;;) {
-    const due = await db.read((tx) => listDue(tx, revertedAtOnce))
+    const due = await db.readOne((tx) => listDue(tx, revertedAtOnce))
     for (const { project_id, id } of due) {
       if (signal?.aborted) return reverted
       if (await db.transaction((tx) => revertIfDue(tx, project_id, id))) reverted++

@@ -1,0 +1,18 @@
+import { sql } from 'kysely'
+import type { ReadTx } from '../../../platform/db/db.ts'
+
+export interface Due {
+  interventions: boolean
+  reversals: boolean
+}
+
+/** One statement, because an idle worker executes it every few seconds. */
+export async function findDue(tx: ReadTx): Promise<Due> {
+  const { rows } = await sql<Due>`
+    select exists (select from control.interventions
+                    where ended_at is null and expires_at <= postern.now()) as interventions,
+           exists (select from control.reversals where expires_at <= postern.now()) as reversals`.execute(tx)
+  const [due] = rows
+  if (!due) throw new Error('the database returned no row')
+  return due
+}
