@@ -207,14 +207,14 @@ function othersAreNotHeld({ query, senders, loadResults, sink }: Stage): Promise
     enough: 20,
     // Queues more messages than all workers can lease at a time.
     async prepare(deadline) {
-      const statement = 'insert into control.queue_holds (project_id) values ($1) on conflict do nothing'
+      const statement = `insert into control.queue_restrictions (project_id, kind) values ($1, 'hold') on conflict do nothing`
       await query(statement, [projectId])
       while ((await waiting()) < 100 && Date.now() < deadline) await sleep(500)
     },
     async hold() {
       sink.hold(slowDomain)
       promisedBefore = loadResults.promised.length
-      await query('delete from control.queue_holds where project_id = $1', [projectId])
+      await query('delete from control.queue_restrictions where project_id = $1', [projectId])
     },
     release: () => sink.release(),
     held: () => sink.held(),

@@ -159,6 +159,8 @@ grant select on mail.dispatch to postern_admin, postern_customer, postern_readon
 create table mail.paces (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  -- The pace at the last claim. Null before the first one.
+  pace_per_hour integer,
   next_at timestamptz not null default postern.now(),
   primary key (shard, project_id)
 ) with (fillfactor = 50);

@@ -184,6 +184,7 @@ const reasons: Record<QueueOverview['lanes'][number]['waits_for'][number], strin
   operator_hold: 'held by the operator',
   project_lock: 'project locked',
   project_hold: 'project held',
+  project_pace: 'project paced',
   subscription: 'no active subscription',
 }
 

@@ -68,7 +68,8 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'suppressions.delete': 'suppressions:write',
 
   'usage.show': 'usage:read',
-  'sending.explain': 'usage:read',
+  // Reveals what sending a message reveals.
+  'sending.explain': 'messages:send',
 
   'activity.list': null,
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { isNotHeld, maySend } from '../core/control/projects/may-send.ts'
+import { isNotHeld, maySendFreely } from '../core/control/projects/may-send.ts'
 import { readyLanes } from '../core/mail/dispatch/ready-lanes.ts'
 import type { ReadTx } from '../platform/db/db.ts'
 import { jobsSchema } from '../platform/jobs/queues.ts'
@@ -29,7 +29,7 @@ export async function findDelays(tx: ReadTx): Promise<Delays> {
     with recursive ${readyLanes}
     select
       (select ${since(sql`min(lane.due_at)`)} from lane
-         join control.projects as projects on projects.id = lane.project_id where ${maySend} and ${isNotHeld}) as ready,
+         join control.projects as projects on projects.id = lane.project_id where ${maySendFreely} and ${isNotHeld}) as ready,
       (select ${since(sql`min(due_at)`)} from mail.dispatch
         where state in ('deferred', 'scheduled') and due_at < postern.now()) as overdue,
       (select ${since(sql`min(leased_until)`)} from mail.dispatch

@@ -47,12 +47,17 @@ const kills = new Map<string, number>()
 
 class Killed extends Error {}
 
-/** Dies at the n-th execution of a point. */
+/** Dies at the n-th execution of a point. Then nothing works any more. */
 function killedAt(inner: UnscopedDb, point: Point, n: number, who: string): UnscopedDb {
   let executed = 0
-  const isTime = (here: Point) => here === point && executed++ === n
+  let isDead = false
+  const name = `${who} ${point}`
+  const isTime = (here: Point): boolean => {
+    if (isDead) throw new Killed(name)
+    return here === point && executed++ === n
+  }
   const die = (): never => {
-    const name = `${who} ${point}`
+    isDead = true
     kills.set(name, (kills.get(name) ?? 0) + 1)
     throw new Killed(name)
   }

@@ -6,7 +6,7 @@ import {
   listInForce,
 } from '../../core/control/interventions/interventions.ts'
 import { type ProjectRow, projectChange } from '../../core/control/projects/projects.ts'
-import { countText } from '../../core/shared/counts.ts'
+import { countCap, countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { type Audited, unchanged } from '../operation.ts'
 
@@ -60,9 +60,8 @@ export async function warningsOf(
 ): Promise<string[]> {
   if (row.ended_at !== null) return []
   const others = (await listInForce(tx, row.project_id)).filter(({ id }) => id !== row.id)
-  const stricter = others.find(({ kind }) => strictness[kind] > strictness[row.kind])
   return [
-    ...(stricter ? [`A stricter intervention is also in force: ${stricter.kind} (${stricter.id}).`] : []),
+    ...others.filter((other) => outlasts(other, row)).map(outlastingText),
     ...(row.kind === 'pace' ? paceWarnings(row.pace_per_hour ?? 1, mail) : []),
     ...((row.kind === 'hold' || row.kind === 'lock') && (mail?.waiting ?? 0) > 0
       ? [`Queued messages that are still held after ${daysUntilFailure} days fail.`]
@@ -73,13 +72,33 @@ export async function warningsOf(
   ]
 }
 
+/** Whether another intervention is stricter, or is equally strict and ends later. */
+function outlasts(other: InterventionRow, row: InterventionRow): boolean {
+  if (row.kind === 'warn' || other.kind === 'warn') return false
+  if (other.kind !== row.kind) return strictness[other.kind] > strictness[row.kind]
+  if ((other.pace_per_hour ?? 0) !== (row.pace_per_hour ?? 0))
+    return (other.pace_per_hour ?? 0) < (row.pace_per_hour ?? 0)
+  if (row.expires_at === null) return false
+  return other.expires_at === null || other.expires_at > row.expires_at
+}
+
+const outlastingText = ({ id, kind, pace_per_hour, expires_at }: InterventionRow): string =>
+  `Intervention ${id} is also in force ${expiryText(expires_at)}: ${kind}${pace_per_hour === null ? '' : ` of ${pace_per_hour} per hour`}.`
+
 const strictness: Record<InterventionRow['kind'], number> = { warn: 0, pace: 1, hold: 2, lock: 3 }
 
 function paceWarnings(perHour: number, mail: QueueCounts | undefined): string[] {
   if (mail === undefined) return []
-  const hours = mail.waiting / perHour
-  if (hours <= daysUntilFailure * 24) return []
-  return [
-    `${countText(mail.waiting)} queued recipients at ${perHour} per hour take ${Math.ceil(hours / 24)} days. Recipients that wait longer than ${daysUntilFailure} days fail.`,
-  ]
+  const sendable = perHour * daysUntilFailure * 24
+  const what = `Recipients that wait longer than ${daysUntilFailure} days fail.`
+  if (mail.waiting > countCap) {
+    return [
+      `${capital(countText(mail.waiting))} recipients are queued. At ${perHour} per hour, ${sendable} are handed over in ${daysUntilFailure} days. ${what}`,
+    ]
+  }
+  if (mail.waiting <= sendable) return []
+  const days = Math.ceil(mail.waiting / perHour / 24)
+  return [`${mail.waiting} queued recipients at ${perHour} per hour take ${days} days. ${what}`]
 }
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -113,7 +113,11 @@ describe('interventions.create', () => {
     const path = `/projects/${id}`
     for (let n = 0; n < 20; n++) assert.equal((await start(path, { kind: 'warn' })).status, 201)
     assertProblem(await start(path, { kind: 'warn' }), 422, 'limit_exceeded')
-    assertProblem(await admin.patch(path, { is_locked: true, reason }), 422, 'limit_exceeded')
+    const until = { is_locked: true, expires_at: inDays(1), reason }
+    assertProblem(await admin.patch(path, until), 422, 'limit_exceeded')
+    // An emergency stop is always possible.
+    assert.equal((await admin.patch(path, { is_locked: true, reason })).status, 200)
+    assert.equal((await admin.post(`${path}/queue/hold`, { reason })).status, 200)
   })
 
   test('previews how long a pace takes, and what fails', async () => {

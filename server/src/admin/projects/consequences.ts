@@ -15,7 +15,7 @@ export async function projectEffects(
   tx: ReadTx,
   before: ProjectRow,
   after: ProjectRow,
-  mail: QueuedMail | undefined,
+  { mail, isTemporary }: { mail: QueuedMail | undefined; isTemporary: boolean },
 ): Promise<string[]> {
   const counts = await projectCounts(tx, after.id)
   return [
@@ -27,7 +27,7 @@ export async function projectEffects(
     ...(before.reputation_score === after.reputation_score
       ? []
       : [
-          `The score will always differ by ${after.reputation_score - after.computed_score} from the computed score, currently ${after.computed_score}.`,
+          `The score will ${isTemporary ? '' : 'always '}differ by ${after.reputation_score - after.computed_score} from the computed score, currently ${after.computed_score}.`,
         ]),
   ]
 }
@@ -53,7 +53,7 @@ export async function projectWarnings(tx: ReadTx, before: ProjectRow, after: Pro
 function lockEffects(
   before: ProjectRow,
   after: ProjectRow,
-  { verified_domains, active_keys, is_held }: ProjectCounts,
+  { verified_domains, active_keys, is_held, pace_per_hour }: ProjectCounts,
   mail: QueuedMail | undefined,
 ): string[] {
   const { waiting, leaving = 0 } = mail ?? {}
@@ -67,7 +67,12 @@ function lockEffects(
   if (before.is_locked && !after.is_locked) {
     if (is_held)
       return [`New mail is accepted. Queued messages: ${countText(waiting)}. The queue is still held.`]
-    return [`The project can send again. Held messages that will be sent: ${countText(waiting)}.`]
+    return [
+      `The project can send again. Held messages that will be sent: ${countText(waiting)}.`,
+      ...(pace_per_hour === null
+        ? []
+        : [`A pace stays in force: at most ${pace_per_hour} recipients per hour are handed over.`]),
+    ]
   }
   return []
 }

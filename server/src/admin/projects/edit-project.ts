@@ -40,7 +40,7 @@ export const editProjectOperation = adminOperation({
       description: 'When a lock ends, and overrides return to their values before.',
     }),
   },
-  refusals: ['reason_required', 'plan_inactive'],
+  refusals: ['reason_required', 'plan_inactive', 'limit_exceeded'],
   example: { is_locked: true, reason: 'Card testing through the sign-up form' },
   answer: Project,
   preload: (mail, { project_id }): Promise<QueuedMail | undefined> => countQueuedMail(mail, project_id),
@@ -64,7 +64,10 @@ export const editProjectOperation = adminOperation({
       onAudited: (auditId) => nameAuditEntry(tx, after.id, reversals, auditId),
       changedFields: changed,
       effects: async () => [
-        ...(await projectEffects(tx, before, after, mail)),
+        ...(await projectEffects(tx, before, after, { mail, isTemporary: expiresAt !== null })),
+        ...edited.interventions.flatMap(({ before: prior, after: lock }) =>
+          prior === null && lock.expires_at ? [`The lock ends at ${lock.expires_at.toISOString()}.`] : [],
+        ),
         ...reversals.map(reversalEffect),
       ],
       warnings: async () => [...(await projectWarnings(tx, before, after)), ...limitWarnings(limitException)],

@@ -1,3 +1,4 @@
+import type { InterventionRow } from '../../core/control/interventions/interventions.ts'
 import type { ProjectRow } from '../../core/control/projects/projects.ts'
 
 /** The reasons other than a hold for which a project's mail is not sent. */
@@ -10,3 +11,10 @@ export function otherObstacles(project: ProjectRow): string[] {
       : []),
   ]
 }
+
+export const paceWarnings = (inForce: readonly InterventionRow[]): string[] =>
+  inForce.flatMap(({ kind, pace_per_hour }) =>
+    kind === 'pace'
+      ? [`A pace stays in force: at most ${pace_per_hour} recipients per hour are handed over.`]
+      : [],
+  )

@@ -1,9 +1,10 @@
 import { countQueue, ProjectQueue, queueView, releaseQueue } from '../../core/control/holds/project-holds.ts'
+import { listInForce } from '../../core/control/interventions/interventions.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { countText } from '../../core/shared/counts.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { otherObstacles } from './consequences.ts'
+import { otherObstacles, paceWarnings } from './consequences.ts'
 
 export const releaseQueueOperation = adminOperation({
   id: 'queue.release',
@@ -27,7 +28,7 @@ export const releaseQueueOperation = adminOperation({
     return {
       audit: change ? { projectId: target.id, change, related } : unchanged,
       effects: change ? [`Messages that ${outcome}: ${countText(queue.waiting)}.`] : [],
-      warnings: obstacles,
+      warnings: async () => [...obstacles, ...paceWarnings(await listInForce(tx, target.id))],
       answer: queue,
       version: null,
     }

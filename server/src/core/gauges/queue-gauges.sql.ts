@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { isNotHeld, maySend } from '../control/projects/may-send.ts'
+import { isNotHeld, maySendFreely } from '../control/projects/may-send.ts'
 import { readyLanes } from '../mail/dispatch/ready-lanes.ts'
 
 /** Larger counts carry no further information: the age of the oldest row shows how far behind the worker is. */
@@ -62,14 +62,14 @@ export async function readMailGauges(tx: ReadTx, leaseSeconds: number): Promise<
   return row
 }
 
-/** The age of the oldest ready message that is allowed to be sent, by provider. One index probe per lane. */
+/** The age of the oldest ready message that is allowed to be sent now, by provider; paced mail is expected to wait. One index probe per lane. */
 export async function readOldestReady(tx: ReadTx): Promise<{ provider: string; seconds: number }[]> {
   const { rows } = await sql<{ provider: string; seconds: number }>`
     with recursive ${readyLanes}
     select lane.provider, ${since(sql`min(lane.due_at)`)} as seconds
       from (select * from lane limit ${sql.lit(laneLimit)}) as lane
       join control.projects as projects on projects.id = lane.project_id
-     where ${maySend} and ${isNotHeld}
+     where ${maySendFreely} and ${isNotHeld}
      group by lane.provider`.execute(tx)
   return rows
 }

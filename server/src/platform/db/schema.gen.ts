@@ -826,6 +826,7 @@ export interface MailOutbox {
 
 export interface MailPaces {
   next_at: Generated<Timestamp>;
+  pace_per_hour: number | null;
   project_id: number;
   shard: Generated<number>;
 }

@@ -102,7 +102,7 @@ export const expectedCustomerOperations: Readonly<Record<string, ExpectedOperati
   'suppressions.create': withKeyPath('POST /suppressions', 201, 'developer', 'suppressions:write'),
   'suppressions.delete': withKeyPath('DELETE /suppressions/:address', 204, 'developer', 'suppressions:write'),
 
-  'sending.explain': withKeyPath('GET /explain', 200, 'viewer', 'usage:read'),
+  'sending.explain': withKeyPath('GET /explain', 200, 'viewer', 'messages:send'),
   'usage.show': withKeyPath('GET /usage', 200, 'viewer', 'usage:read'),
 
   'activity.list': inProject('GET /activity', 200, 'admin'),

@@ -123,7 +123,7 @@ export class InterventionModel {
     const prior = this.reversals.get(field)
     const isChanged = this.values[field] !== value
     const original = prior ? prior.original : this.values[field]
-    if (!isChanged && (!prior || !expiry || prior.expiry.at === expiry.at)) return []
+    if (!isChanged && (!prior || prior.expiry.at === expiry?.at)) return []
     if (expiry && original !== value) this.reversals.set(field, { original, override: value, expiry })
     else if (prior) this.reversals.delete(field)
     else return []
@@ -176,8 +176,9 @@ export class InterventionModel {
   }
 
   #impose(kind: string, expiry: ModelExpiry | null): number | string {
-    if (expiry === null && this.inForce(kind).some((one) => one.expiry === null)) return 0
-    if (this.inForce().length >= most) return 'limit_exceeded'
+    if (this.inForce(kind).some((one) => one.expiry?.at === expiry?.at)) return 0
+    // Nothing keeps an administrator from stopping a project for good.
+    if (expiry !== null && this.inForce().length >= most) return 'limit_exceeded'
     this.interventions.push({ kind, pace: null, expiry, endedBy: null })
     return 1
   }

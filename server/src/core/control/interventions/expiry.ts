@@ -16,12 +16,19 @@ const endedAtOnce = 100
 export async function endExpired(db: UnscopedDb, signal?: AbortSignal): Promise<number> {
   let ended = 0
   for (;;) {
-    const expired = await db.readOne((tx) => listExpired(tx, endedAtOnce))
-    for (const { project_id, id } of expired) {
+    const rows = await db.readOne((tx) => listExpired(tx, endedAtOnce))
+    let failure: unknown
+    for (const { project_id, id } of rows) {
       if (signal?.aborted) return ended
-      if (await db.transaction((tx) => endIfExpired(tx, project_id, id))) ended++
+      try {
+        if (await db.transaction((tx) => endIfExpired(tx, project_id, id))) ended++
+      } catch (error) {
+        // A failure for one project does not delay the others.
+        failure ??= error
+      }
     }
-    if (expired.length < endedAtOnce) return ended
+    if (failure !== undefined) throw failure
+    if (rows.length < endedAtOnce) return ended
   }
 }
 

@@ -113,6 +113,14 @@ export async function startIntervention<Project extends Lockable>(
       `Project ${project.id} already has ${maxInForce} interventions in force. End one of them first.`,
     )
   }
+  return start(tx, project, { kind, reason, ...config })
+}
+
+async function start<Project extends Lockable>(
+  tx: Tx,
+  project: Project,
+  { kind, reason, ...config }: WantedIntervention,
+): Promise<Settled<Project> & { row: InterventionRow }> {
   const row = await insert(tx, project.id, { kind, reason, ...(await checked(tx, kind, config)) })
   return { row, project: await settle(tx, project), changes: [{ before: null, after: row }] }
 }
@@ -164,7 +172,8 @@ export async function endInForce<Project extends Lockable>(
 
 /**
  * Starts an administrator's intervention without expiry, unless one of that kind is already in force. An intervention that
- * expires does not count: afterwards, the project must stay as the administrator wants it.
+ * expires does not count: afterwards, the project must stay as the administrator wants it. There is at most one of each
+ * kind, so the limit does not apply: it must not keep an administrator from stopping a project.
  */
 export async function imposeForever<Project extends Lockable>(
   tx: Tx,
@@ -172,12 +181,32 @@ export async function imposeForever<Project extends Lockable>(
   kind: 'hold' | 'lock',
   reason: string,
 ): Promise<Settled<Project>> {
-  const inForce = await listInForce(tx, project.id)
-  const isImposed = inForce.some(
-    (row) => row.kind === kind && row.source === 'administrator' && row.expires_at === null,
-  )
-  return isImposed ? { project, changes: [] } : startIntervention(tx, project, { kind, reason })
+  const isImposed = (await ownInForce(tx, project.id, kind)).some(({ expires_at }) => expires_at === null)
+  return isImposed ? { project, changes: [] } : start(tx, project, { kind, reason })
 }
+
+/** Locks the project until a time, unless an administrator's lock until that time is already in force. */
+export async function lockUntil<Project extends Lockable>(
+  tx: Tx,
+  project: Project,
+  until: Date,
+  reason: string,
+): Promise<Settled<Project>> {
+  const locks = await ownInForce(tx, project.id, 'lock')
+  if (locks.some(({ expires_at }) => expires_at?.getTime() === until.getTime()))
+    return { project, changes: [] }
+  return startIntervention(tx, project, { kind: 'lock', reason, expires_at: until.toISOString() })
+}
+
+/** Interventions of administrators, not of policies. */
+const ownInForce = async (
+  tx: ReadTx,
+  projectId: number,
+  wanted: InterventionKind,
+): Promise<InterventionRow[]> =>
+  (await listInForce(tx, projectId)).filter(
+    ({ kind, source }) => kind === wanted && source === 'administrator',
+  )
 
 async function endAll<Project extends Lockable>(
   tx: Tx,

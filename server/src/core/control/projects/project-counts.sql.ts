@@ -12,6 +12,8 @@ export interface ProjectCounts {
   active_keys: number
   /** Whether an administrator holds the project's queue, regardless of whether the project is locked. */
   is_held: boolean
+  /** Null if the project is not paced, or is held as well. */
+  pace_per_hour: number | null
 }
 
 /** Counts of a project's queued mail, from the mail database. */
@@ -36,7 +38,8 @@ export async function countOwned(tx: ReadTx, projectId: number): Promise<Project
              where project_id = ${projectId} and is_active
                and (expires_at is null or expires_at > postern.now())) as active_keys,
            exists (select from control.queue_restrictions
-                    where project_id = ${projectId} and kind = 'hold') as is_held
+                    where project_id = ${projectId} and kind = 'hold') as is_held,
+           (select pace_per_hour from control.queue_restrictions where project_id = ${projectId}) as pace_per_hour
       from (select count(*) as domains,
                    count(*) filter (where status = 'verified') as verified_domains,
                    count(*) filter (where mta_provider = 'service') as service_domains

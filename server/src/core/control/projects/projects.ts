@@ -7,8 +7,8 @@ import {
   endInForce,
   type InterventionChange,
   imposeForever,
+  lockUntil,
   type Settled,
-  startIntervention,
 } from '../interventions/interventions.ts'
 import { makeOwner, type RoleChange } from '../members/members.ts'
 import { type PlanRow, planView, requireAssignablePlan } from '../plans/plans.ts'
@@ -220,6 +220,5 @@ async function changeLock(
   if (isLocked === undefined || (!isLocked && !before.is_locked)) return { project: before, changes: [] }
   if (!isLocked) return endInForce(tx, before, 'lock')
   if (expiresAt === null) return imposeForever(tx, before, 'lock', reason ?? '')
-  const expires_at = expiresAt.toISOString()
-  return startIntervention(tx, before, { kind: 'lock', reason: reason ?? '', expires_at })
+  return lockUntil(tx, before, expiresAt, reason ?? '')
 }

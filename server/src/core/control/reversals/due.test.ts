@@ -90,6 +90,15 @@ describe('a temporary override', () => {
     assert.equal((await show(other.id)).allow_service_mta, true)
   })
 
+  test('is permanent if the same value is sent again without an expiry', async () => {
+    const { id } = await makeProject()
+    await edit(id, { allow_service_mta: true, expires_at: inDays(1) })
+    assertProblem(await admin.patch(`/projects/${id}`, { allow_service_mta: true }), 422, 'reason_required')
+    const answer = await edit(id, { allow_service_mta: true })
+    assert.ok(await auditRowOf(database, answer))
+    assert.deepEqual(await reversalsOf(id), [])
+  })
+
   test('of the score restores the offset', async () => {
     const project = await makeProject()
     await edit(project.id, { reputation_score: 90 })

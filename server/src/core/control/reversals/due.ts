@@ -16,12 +16,19 @@ const revertedAtOnce = 100
 export async function revertDue(db: UnscopedDb, signal?: AbortSignal): Promise<number> {
   let reverted = 0
   for (;;) {
-    const due = await db.readOne((tx) => listDue(tx, revertedAtOnce))
-    for (const { project_id, id } of due) {
+    const rows = await db.readOne((tx) => listDue(tx, revertedAtOnce))
+    let failure: unknown
+    for (const { project_id, id } of rows) {
       if (signal?.aborted) return reverted
-      if (await db.transaction((tx) => revertIfDue(tx, project_id, id))) reverted++
+      try {
+        if (await db.transaction((tx) => revertIfDue(tx, project_id, id))) reverted++
+      } catch (error) {
+        // A failure for one project does not delay the others.
+        failure ??= error
+      }
     }
-    if (due.length < revertedAtOnce) return reverted
+    if (failure !== undefined) throw failure
+    if (rows.length < revertedAtOnce) return reverted
   }
 }
 

@@ -50,9 +50,9 @@ export interface ReversalChange {
 export type TemporaryValues = Record<TemporaryField, FieldValue>
 
 /**
- * Updates the reversals after an edit. `named` are the fields in the request, `changed` those that got another value. With
- * `expiresAt`, each changed field gets a reversal, and the reversal of an unchanged one is moved to that time. Without it,
- * the reversals of changed fields are deleted.
+ * Updates the reversals after an edit. `named` are the fields in the request. With `expiresAt`, each field that got another
+ * value gets a reversal, and the reversal of an unchanged one is moved to that time. Without it, the reversals of all named
+ * fields are deleted: whoever sends a value without an expiry wants to keep it.
  */
 export async function planReversals(
   tx: Tx,
@@ -72,7 +72,7 @@ export async function planReversals(
     const prior = existing.find((row) => row.field === field)
     const original = prior ? prior.original : before[field]
     const isChanged = before[field] !== after[field]
-    if (!isChanged && (!prior || expiresAt === null)) continue
+    if (!isChanged && !prior) continue
     if (expiresAt === null || original === after[field]) {
       if (prior) {
         await remove(tx, projectId, [prior.id])

@@ -4,7 +4,7 @@ import { daysOf } from '../../../platform/ids.ts'
 import { isNotHeld, maySend, maySendFreely } from '../../control/projects/may-send.ts'
 import type { Forwarded } from '../messages/draft.ts'
 import type { DispatchProvider, LaneKey } from './lanes.sql.ts'
-import { allowance, paceInterval } from './paces.ts'
+import { allowance, paceDebt, paceInterval } from './paces.ts'
 
 export interface Claimed {
   message_id: string
@@ -65,7 +65,7 @@ export interface ClaimLimits {
  * Leases up to `most` messages from each lane to the caller, oldest first, and at most `limit` in total.
  *
  * Skips lanes that the operator has put on hold, and lanes of projects that currently cannot send freely (locked, held,
- * paced, or without an active subscription).
+ * paced, or without an active subscription). Mail that was accepted with a test key is not handed over, so it is not paced.
  */
 export async function claimRows(
   tx: Tx,
@@ -76,7 +76,7 @@ export async function claimRows(
     with lane as materialized (
       select lane.* from ${unnested(lanes)}
         join control.projects as projects on projects.id = lane.project_id
-       where ${maySendFreely} and ${isNotHeld}
+       where (${maySendFreely} or (lane.provider = 'none' and ${maySend})) and ${isNotHeld}
     )
     ${lease(
       sql`
@@ -88,8 +88,9 @@ export async function claimRows(
 }
 
 /**
- * The same for lanes of paced projects. Also takes what it claims from the project's pace. If another worker is claiming
- * the project's messages at this moment, the project is skipped.
+ * The same for lanes of paced projects. Also takes what it claims from the project's pace. Of a project's lanes, the one with
+ * the oldest mail comes first, so that none of them uses the whole pace. If another worker is claiming the project's messages
+ * at this moment, the project is skipped.
  */
 export async function claimPacedRows(
   tx: Tx,
@@ -99,14 +100,16 @@ export async function claimPacedRows(
   await sql`
     insert into mail.paces (project_id)
     select distinct project_id from unnest(${lanes.map(({ project_id }) => project_id)}::bigint[]) as project_id
-    on conflict do nothing`.execute(tx)
+     order by project_id
+        on conflict do nothing`.execute(tx)
   const { rows } = await sql<Claimed>`
     with lane as materialized (
       select lane.* from ${unnested(lanes)}
         join control.projects as projects on projects.id = lane.project_id
-       where ${maySend} and ${isNotHeld}
+       where ${maySend} and ${isNotHeld} and lane.provider <> 'none'
     ), pace as materialized (
-      select paces.shard, paces.project_id, ${paceInterval} as interval, ${allowance} as allowance
+      select paces.shard, paces.project_id, restriction.pace_per_hour, ${paceInterval} as interval,
+             ${paceDebt} as debt, ${allowance} as allowance
         from mail.paces as paces
         join control.queue_restrictions as restriction
           on restriction.project_id = paces.project_id and restriction.kind = 'pace'
@@ -115,9 +118,12 @@ export async function claimPacedRows(
     ), claimed as (
       ${lease(
         sql`
-          select ready.ctid from pace
+          select ready.ctid
+            from (select pace.*, (select min(ordinal) from lane where lane.project_id = pace.project_id) as turn
+                    from pace order by turn) as pace
            cross join lateral (
-             select ready.ctid from (select * from lane where lane.project_id = pace.project_id order by ordinal) as lane
+             select ready.ctid
+               from (select * from lane where lane.project_id = pace.project_id order by watermark) as lane
               cross join lateral (${readyInLane}) as ready
               limit greatest(pace.allowance, 0)) as ready
            limit ${limit}`,
@@ -125,7 +131,8 @@ export async function claimPacedRows(
       )}
     ), taken as (
       update mail.paces as paces
-         set next_at = greatest(paces.next_at, postern.now()) + counted.recipients * pace.interval
+         set pace_per_hour = pace.pace_per_hour,
+             next_at = postern.now() + pace.debt + counted.recipients * pace.interval
         from (select project_id, count(*) as recipients from claimed group by project_id) as counted
         join pace on pace.project_id = counted.project_id
        where paces.shard = pace.shard and paces.project_id = pace.project_id

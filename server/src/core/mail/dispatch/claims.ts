@@ -112,14 +112,15 @@ export class ClaimQueue {
   }
 }
 
-/** Paced lanes come first: if there are more lanes than free slots, they would never get one, and they claim little. */
+/** Paced lanes come first, with their proportional share: after the others, they would get a slot only if one is left. */
 async function claimFrom(
   tx: Tx,
   lanes: readonly (LaneToClaim & { isPaced: boolean })[],
   free: number,
 ): Promise<Claimed[]> {
   const [paced, others] = [lanes.filter(({ isPaced }) => isPaced), lanes.filter(({ isPaced }) => !isPaced)]
-  const claimed = paced.length > 0 ? await claimPacedRows(tx, paced, { limit: free, leaseSeconds }) : []
+  const share = others.length === 0 ? free : Math.max(1, Math.floor((free * paced.length) / lanes.length))
+  const claimed = paced.length > 0 ? await claimPacedRows(tx, paced, { limit: share, leaseSeconds }) : []
   const left = free - claimed.length
   if (others.length === 0 || left === 0) return claimed
   return [...claimed, ...(await claimRows(tx, others, { limit: left, leaseSeconds }))]
@@ -128,7 +129,7 @@ async function claimFrom(
 /** Deletes the state of paces that are over. */
 export const purgeEndedPaces = (tx: Tx): Promise<number> => purgePaces(tx, purgedAtOnce)
 
-const expiredReply = `Not sent within ${maxReadyDays} days: the project was locked or held, or no mail server was available.`
+const expiredReply = `Not sent within ${maxReadyDays} days: the project was locked, held or paced, or no mail server was available.`
 
 const missingReportReply =
   'The message may have been sent: the connection to the provider was lost during submission, and the provider did not ' +

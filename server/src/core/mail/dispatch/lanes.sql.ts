@@ -31,12 +31,12 @@ export async function findSendable(tx: ReadTx, limit: number): Promise<LaneRow[]
   const { rows } = await sql<LaneRow>`
     with recursive ${readyLanes}
     select lane.shard, lane.project_id, lane.provider, lane.is_large, lane.due_at as oldest,
-           restriction.kind is not null as is_paced
+           restriction.kind is not null and lane.provider <> 'none' as is_paced
       from lane
       join control.projects as projects on projects.id = lane.project_id and ${maySend} and ${isNotHeld}
       left join control.queue_restrictions as restriction on restriction.project_id = lane.project_id
       left join mail.paces as paces on paces.shard = lane.shard and paces.project_id = lane.project_id
-     where restriction.kind is null or ${allowance} > 0
+     where restriction.kind is null or lane.provider = 'none' or ${allowance} > 0
      limit ${limit}`.execute(tx)
   return rows
 }

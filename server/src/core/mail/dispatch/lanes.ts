@@ -46,7 +46,8 @@ export class Lanes {
     if (all.length === 0) return []
     const start = this.#next % all.length
     const round = [...all.slice(start), ...all.slice(0, start)].slice(0, maxLanesPerRound)
-    this.#next = start + round.length
+    // If every lane is in the round, the next round starts with the next lane: there may be more lanes than free slots.
+    this.#next = start + (round.length === all.length ? 1 : round.length)
     return round
   }
 

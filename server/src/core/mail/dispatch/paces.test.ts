@@ -157,3 +157,61 @@ describe('a paced project', () => {
     await database.query('delete from mail.dispatch')
   })
 })
+
+describe('the lanes of a paced project', () => {
+  const leasedOf = async (projectId: number) =>
+    (
+      await database.query<{ lane: string }>(
+        `select distinct provider || case when is_large then ' large' else '' end as lane from mail.dispatch
+          where project_id = $1 and state = 'leased' order by 1`,
+        [projectId],
+      )
+    ).map(({ lane }) => lane)
+
+  test('are served by the age of their mail, so that none takes the whole pace', async () => {
+    const { path, id } = await makeSender()
+    await pace(path, 60)
+    await fill(id, 21)
+    // The large mail is older than all other mail.
+    await database.query(
+      `update mail.dispatch set due_at = due_at - interval '1 hour' where project_id = $1 and is_large`,
+      [id],
+    )
+    const worker = new VirtualWorker()
+    await worker.claim()
+    assert.ok(
+      (await leasedOf(id)).some((lane) => lane.endsWith('large')),
+      String(await leasedOf(id)),
+    )
+    await database.query('delete from mail.dispatch')
+  })
+
+  test('do not include test mail, which is not handed over', async () => {
+    const { path, id } = await makeSender()
+    await pace(path, 1)
+    await fill(id, 20)
+    await database.query(
+      `update mail.dispatch set provider = 'none' where project_id = $1 and provider = 'ses'`,
+      [id],
+    )
+    const worker = new VirtualWorker()
+    const claimed = await worker.claim(100)
+    assert.equal(claimed.filter(({ provider }) => provider !== 'none').length, 1)
+    assert.ok(claimed.filter(({ provider }) => provider === 'none').length > 1)
+    await database.query('delete from mail.dispatch')
+  })
+
+  test('are served at the new pace as soon as it is raised', async () => {
+    const { path, id } = await makeSender()
+    await pace(path, 1)
+    await fill(id, 30)
+    const worker = new VirtualWorker()
+    assert.equal((await worker.claim(100)).length, 1)
+    const [{ id: intervention }] = (await admin.get(`${path}/interventions`)).body.data
+    await admin.patch(`${path}/interventions/${intervention}`, {
+      ...{ pace_per_hour: 600, public_note: null, expires_at: null, reason: 'The list was cleaned up' },
+    })
+    assert.ok((await worker.claim(100)).length > 1)
+    await database.query('delete from mail.dispatch')
+  })
+})

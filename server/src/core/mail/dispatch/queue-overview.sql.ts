@@ -33,6 +33,7 @@ export interface LaneRow {
   oldest_ready_at: Date | null
   is_locked: boolean
   is_held: boolean
+  is_paced: boolean
   subscription: string | null
 }
 
@@ -44,8 +45,7 @@ export async function listLanes(
 ): Promise<LaneRow[]> {
   const { rows } = await sql<LaneRow>`
     select lane.*, projects.name as project_name, projects.is_locked,
-           exists (select from control.queue_restrictions as restriction
-                    where restriction.project_id = lane.project_id and restriction.kind = 'hold') as is_held,
+           coalesce(restriction.kind = 'hold', false) as is_held, coalesce(restriction.kind = 'pace', false) as is_paced,
            coalesce(projects.admin_subscription_status, projects.billing_subscription_status) as subscription
       from (select project_id, provider,
                    count(*) filter (where state = 'ready') as ready,
@@ -57,6 +57,7 @@ export async function listLanes(
               from mail.dispatch as dispatch where ${only(projectId, sql`dispatch`)}
              group by project_id, provider order by count(*) desc, project_id, provider limit ${limit}) as lane
       join control.projects as projects on projects.id = lane.project_id
+      left join control.queue_restrictions as restriction on restriction.project_id = lane.project_id
      order by lane.ready + lane.deferred + lane.scheduled + lane.leased + lane.awaiting desc, lane.project_id,
               lane.provider`.execute(tx)
   return rows

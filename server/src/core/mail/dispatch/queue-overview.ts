@@ -20,10 +20,10 @@ export interface QueueOverview {
 }
 
 export interface LaneOverview
-  extends Omit<LaneRow, 'oldest_ready_at' | 'is_locked' | 'is_held' | 'subscription'> {
+  extends Omit<LaneRow, 'oldest_ready_at' | 'is_locked' | 'is_held' | 'is_paced' | 'subscription'> {
   oldest_ready_at: string | null
-  /** The reasons why nothing in this lane is claimed; empty if its mail can be claimed. */
-  waits_for: ('operator_hold' | 'project_lock' | 'project_hold' | 'subscription')[]
+  /** The reasons why nothing in this lane is claimed, or only slowly; empty if its mail can be claimed. */
+  waits_for: ('operator_hold' | 'project_lock' | 'project_hold' | 'project_pace' | 'subscription')[]
 }
 
 /** For one project, or for all projects. */
@@ -47,7 +47,7 @@ export const overviewOf = (
   })
 
 function laneOf(
-  { is_locked, is_held, subscription, oldest_ready_at, ...row }: LaneRow,
+  { is_locked, is_held, is_paced, subscription, oldest_ready_at, ...row }: LaneRow,
   holds: DispatchHold[],
 ): LaneOverview {
   const isHeldByOperator = holds.some(({ scope }) => scope === 'all' || scope === row.provider)
@@ -58,6 +58,7 @@ function laneOf(
       ...(isHeldByOperator ? (['operator_hold'] as const) : []),
       ...(is_locked ? (['project_lock'] as const) : []),
       ...(is_held ? (['project_hold'] as const) : []),
+      ...(is_paced ? (['project_pace'] as const) : []),
       ...(subscription === 'canceled' || subscription === 'paused' ? (['subscription'] as const) : []),
     ],
   }

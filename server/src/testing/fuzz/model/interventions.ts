@@ -92,11 +92,10 @@ export interface Imposed {
   commit: () => Resource | undefined
 }
 
-/** Starts an intervention without end, unless there is one. Returns the error code if there are too many. */
-export function impose(project: Project, kind: 'hold' | 'lock'): Imposed | string {
+/** Starts an intervention without end, unless there is one. The limit does not apply. */
+export function impose(project: Project, kind: 'hold' | 'lock'): Imposed {
   if (inForce(project, kind).some(({ view }) => view['expires_at'] === null))
     return { change: undefined, commit: () => undefined }
-  if (inForce(project).length >= mostInForce) return 'limit_exceeded'
   const after = started(project, kind, forever)
   return {
     change: { before: null, after },

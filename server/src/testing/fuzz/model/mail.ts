@@ -80,9 +80,8 @@ function turn(world: World, chance: Chance, act: 'hold' | 'release'): Intent {
   }
 }
 
-function turned(project: Project, isHeld: boolean): Outcome | string {
+function turned(project: Project, isHeld: boolean): Outcome {
   const imposed = isHeld ? impose(project, 'hold') : lift(project, 'hold')
-  if (typeof imposed === 'string') return imposed
   const before = heldSince(project)
   const queue = { before: { is_held: before !== null }, after: { is_held: isHeld } }
   const isMoved = queue.before.is_held !== isHeld

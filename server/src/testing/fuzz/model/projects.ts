@@ -180,7 +180,6 @@ function edited(world: World, project: Project | undefined, body: View): Outcome
   const fault = changeFault(world, changes)
   if (fault) return fault
   const lock = lockOutcome(project, wanted['is_locked'])
-  if (typeof lock === 'string') return lock
   const isChanged = Object.keys(changes).length > 0
   const view = isChanged ? { ...before, ...changes, updated_at: timeFrom(before['updated_at']) } : before
   const transfer = 'user_id' in changes ? transferOf(world, project, changes['user_id'], view) : undefined
@@ -205,7 +204,7 @@ function edited(world: World, project: Project | undefined, body: View): Outcome
 }
 
 /** Locking a project that is locked until a given time starts a second lock. */
-function lockOutcome(project: Project, isLocked: unknown): Imposed | string | undefined {
+function lockOutcome(project: Project, isLocked: unknown): Imposed | undefined {
   if (isLocked === undefined) return undefined
   return isLocked === true ? impose(project, 'lock') : lift(project, 'lock')
 }
