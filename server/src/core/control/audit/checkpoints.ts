@@ -60,10 +60,15 @@ export async function makeCheckpointsBy(signer: SignerConnection, db: Db): Promi
   }
 }
 
+/**
+ * Reads the last checkpoint before the heads. If another worker records a checkpoint in between, the proposal has a number
+ * that is already used, and the signer returns that checkpoint. In the other order, it would be asked to sign the same
+ * heads under the next number.
+ */
 async function proposeCheckpoint(tx: ReadTx): Promise<Proposal | null> {
+  const { last, at } = await findLast(tx)
   const heads = await findMovedHeads(tx, maxHeads)
   if (heads.length === 0) return null
-  const { last, at } = await findLast(tx)
   return { type: 'sign', id: (last?.id ?? 0) + 1, at, heads, prev_hash: last?.hash ?? genesis }
 }
 
