@@ -31,7 +31,6 @@ const stepsPerSequence = 50
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeProject } = fixtures(database, admin)
 const db = openDatabase(database, { poolSize: 4 }).as('admin')
 const { context } = api
 
@@ -368,11 +367,14 @@ const leastKills = (): number =>
   )
 
 test(`interventions and temporary overrides agree with a model in ${steps} steps (seed ${seed})`, async () => {
+  let make = fixtures(database, admin)
   // A short run may need a few more sequences until every point was reached three times.
   for (let done = 0; done < steps || leastKills() < 3; done += stepsPerSequence) {
     assert.ok(done < 10 * steps, `a point was not reached: ${JSON.stringify([...kills])}`)
     const chance = new Chance(seed + done)
-    const { id } = await makeProject()
+    // An access token expires after ten minutes, which a long run exceeds.
+    if (done % 5_000 === 0) make = fixtures(database, await signedIn(api))
+    const { id } = await make.makeProject()
     const sequence = new Sequence(id, chance)
     for (let n = 0; n < stepsPerSequence; n++) {
       try {
