@@ -1697,8 +1697,8 @@ grant select on control.outbox to postern_mail, postern_readonly, postern_custom
 -- number of recipients handed over per hour; `hold` stops handing over; `lock` also stops accepting. An intervention is in
 -- force until `ended_at` is set: by an administrator, by a policy, or by a worker after `expires_at`. It never starts again.
 --
--- Two columns elsewhere are derived from the interventions in force, and only core/control/interventions writes them:
--- control.projects.is_locked, and control.queue_restrictions, which cells replicate. Interventions themselves are not
+-- A column and a table are derived from the interventions in force, and only core/control/interventions writes them:
+-- control.projects.is_locked, and control.queue_restrictions, which is replicated to cells. Interventions themselves are not
 -- replicated: `reason` and `evidence` can name the person who complained.
 create table control.interventions (
   id bigint generated always as identity primary key,
@@ -1730,8 +1730,8 @@ grant select on control.interventions to postern_readonly;
 grant select (id, project_id, kind, public_note, pace_per_hour, expires_at, ended_at, created_at)
   on control.interventions to postern_customer;
 
--- Temporary overrides: what a project's field returns to at a given time, at most one for each field. A later change of the
--- field deletes its row. A second temporary override keeps `original`.
+-- Temporary overrides: what a project's field returns to at a given time, at most one for each field. An edit of the
+-- field without an expiry deletes its row. A second temporary override keeps `original`.
 create table control.reversals (
   id bigint generated always as identity primary key,
   project_id bigint not null references control.projects on delete cascade,

@@ -154,7 +154,7 @@ grant select on mail.dispatch to postern_admin, postern_customer, postern_readon
 
 -- One row for each paced project (control.queue_restrictions), shared by all of its lanes and all workers: the generic cell
 -- rate algorithm. Each claimed recipient moves `next_at` by the interval between two recipients, starting from the current
--- time if `next_at` is past. Recipients can be claimed while `next_at` is less than a short burst ahead. A row whose time is
+-- time if `next_at` is past or belongs to another pace. Recipients can be claimed while `next_at` is less than a short burst ahead. A row whose time is
 -- past has no meaning and is purged.
 create table mail.paces (
   project_id bigint not null,

@@ -15,7 +15,7 @@ export interface ExpiryDeps {
 const defaultEveryMs = 4_000
 
 /**
- * Makes the changes in the control database that are due at a time: ends interventions, and restores the values of temporary
+ * Applies expiries in the control database: ends interventions, and restores the values of temporary
  * overrides. Runs until the signal is aborted. Any number of workers can do this concurrently.
  */
 export async function runExpiries(

@@ -105,7 +105,7 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
     `The keys of ${words(is['keys'])} projects were rewrapped with ${thing}`,
 }
 
-/** What Postern does when its time has come. */
+/** Operations that workers perform when something expires. */
 const systemPhrases: Record<SystemAct, Phrase> = {
   'interventions.expire': ({ is, project }) =>
     `ended the ${interventionOf(is)} of ${project}, which had expired`,

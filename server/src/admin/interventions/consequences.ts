@@ -1,37 +1,43 @@
+import type { Static } from 'typebox'
 import type { QueueCounts } from '../../core/control/holds/project-holds.ts'
 import {
-  type InterventionChange,
   type InterventionRow,
   interventionChange,
+  interventionView,
   listInForce,
+  type Settled,
 } from '../../core/control/interventions/interventions.ts'
+import type { Intervention } from '../../core/control/interventions/wire.ts'
 import { type ProjectRow, projectChange } from '../../core/control/projects/projects.ts'
 import { countCap, countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
-import { type Audited, unchanged } from '../operation.ts'
+import { type MutationResult, unchanged } from '../operation.ts'
 
-/** What an intervention changes, for the audit log and as sentences for the preview. */
-export function auditOf(
+/** The result of every operation on an intervention. `mail` is undefined if the mail database was unavailable. */
+export function resultOf(
+  tx: ReadTx,
   before: ProjectRow,
-  after: ProjectRow,
-  interventions: readonly InterventionChange[],
-): Audited | typeof unchanged {
+  { row, project: after, changes }: Settled<ProjectRow> & { row: InterventionRow },
+  mail: QueueCounts | undefined,
+): MutationResult<Static<typeof Intervention>> {
   const [change, ...related] = [
-    ...interventions.map(interventionChange),
+    ...changes.map(interventionChange),
     ...(before.is_locked === after.is_locked ? [] : [projectChange(before, after)]),
   ]
-  return change ? { projectId: before.id, change, related } : unchanged
+  return {
+    audit: change ? { projectId: before.id, change, related } : unchanged,
+    effects: () => effectsOf(tx, row, mail),
+    warnings: () => warningsOf(tx, row, mail),
+    answer: interventionView(row),
+    version: row.version,
+  }
 }
 
 const expiryText = (at: Date | null): string =>
   at === null ? 'until an administrator ends it' : `until ${at.toISOString()}`
 
-/** `row` is the intervention afterwards. `mail` is undefined if the mail database was unavailable. */
-export async function effectsOf(
-  tx: ReadTx,
-  row: InterventionRow,
-  mail: QueueCounts | undefined,
-): Promise<string[]> {
+/** `row` is the intervention afterwards. */
+async function effectsOf(tx: ReadTx, row: InterventionRow, mail: QueueCounts | undefined): Promise<string[]> {
   const waiting = `Queued messages: ${countText(mail?.waiting)}.`
   if (row.ended_at !== null) {
     const left = await listInForce(tx, row.project_id)
@@ -53,7 +59,7 @@ export async function effectsOf(
 
 const daysUntilFailure = 7
 
-export async function warningsOf(
+async function warningsOf(
   tx: ReadTx,
   row: InterventionRow,
   mail: QueueCounts | undefined,

@@ -1,10 +1,10 @@
 import { countQueue } from '../../core/control/holds/project-holds.ts'
-import { interventionView, startIntervention } from '../../core/control/interventions/interventions.ts'
+import { startIntervention } from '../../core/control/interventions/interventions.ts'
 import { Intervention, NewInterventionFields } from '../../core/control/interventions/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { auditOf, effectsOf, warningsOf } from './consequences.ts'
+import { resultOf } from './consequences.ts'
 
 export const createInterventionOperation = adminOperation({
   id: 'interventions.create',
@@ -28,14 +28,10 @@ export const createInterventionOperation = adminOperation({
   preloadFor: 'preview',
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, target: before, body, reason, preloaded: mail }) {
-    const { row, project, changes } = await startIntervention(tx, before, { ...body, reason: reason ?? '' })
+    const started = await startIntervention(tx, before, { ...body, reason: reason ?? '' })
     return {
-      audit: auditOf(before, project, changes),
-      effects: () => effectsOf(tx, row, mail),
-      warnings: () => warningsOf(tx, row, mail),
-      answer: interventionView(row),
-      version: row.version,
-      location: `/v1/admin/projects/${before.id}/interventions/${row.id}`,
+      ...resultOf(tx, before, started, mail),
+      location: `/v1/admin/projects/${before.id}/interventions/${started.row.id}`,
     }
   },
 })

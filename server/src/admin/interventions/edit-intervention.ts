@@ -1,14 +1,10 @@
 import { countQueue } from '../../core/control/holds/project-holds.ts'
-import {
-  editIntervention,
-  findIntervention,
-  interventionView,
-} from '../../core/control/interventions/interventions.ts'
+import { editIntervention, findIntervention } from '../../core/control/interventions/interventions.ts'
 import { Intervention, InterventionFields } from '../../core/control/interventions/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { auditOf, effectsOf, warningsOf } from './consequences.ts'
+import { resultOf } from './consequences.ts'
 
 export const editInterventionOperation = adminOperation({
   id: 'interventions.edit',
@@ -36,13 +32,6 @@ export const editInterventionOperation = adminOperation({
     return { ...row, project }
   },
   async run({ tx, target: { project: before, ...current }, body, preloaded: mail }) {
-    const { row, project, changes } = await editIntervention(tx, before, current, body)
-    return {
-      audit: auditOf(before, project, changes),
-      effects: () => effectsOf(tx, row, mail),
-      warnings: () => warningsOf(tx, row, mail),
-      answer: interventionView(row),
-      version: row.version,
-    }
+    return resultOf(tx, before, await editIntervention(tx, before, current, body), mail)
   },
 })

@@ -1,14 +1,10 @@
 import { countQueue } from '../../core/control/holds/project-holds.ts'
-import {
-  endIntervention,
-  findIntervention,
-  interventionView,
-} from '../../core/control/interventions/interventions.ts'
+import { endIntervention, findIntervention } from '../../core/control/interventions/interventions.ts'
 import { Intervention } from '../../core/control/interventions/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
-import { auditOf, effectsOf, warningsOf } from './consequences.ts'
+import { resultOf } from './consequences.ts'
 
 export const endInterventionOperation = adminOperation({
   id: 'interventions.end',
@@ -29,13 +25,6 @@ export const endInterventionOperation = adminOperation({
     return { project, row: await findIntervention(tx, project_id, id) }
   },
   async run({ tx, target: { project: before, row: current }, preloaded: mail }) {
-    const { row, project, changes } = await endIntervention(tx, before, current, 'administrator')
-    return {
-      audit: auditOf(before, project, changes),
-      effects: () => effectsOf(tx, row, mail),
-      warnings: () => warningsOf(tx, row, mail),
-      answer: interventionView(row),
-      version: row.version,
-    }
+    return resultOf(tx, before, await endIntervention(tx, before, current, 'administrator'), mail)
   },
 })

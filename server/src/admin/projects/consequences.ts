@@ -6,6 +6,7 @@ import {
 } from '../../core/control/projects/projects.ts'
 import { countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
+import { paceSentences } from '../queue/consequences.ts'
 
 /**
  * Effects and warnings of a project edit, as sentences for the preview. `mail` is undefined if the mail database
@@ -69,9 +70,7 @@ function lockEffects(
       return [`New mail is accepted. Queued messages: ${countText(waiting)}. The queue is still held.`]
     return [
       `The project can send again. Held messages that will be sent: ${countText(waiting)}.`,
-      ...(pace_per_hour === null
-        ? []
-        : [`A pace stays in force: at most ${pace_per_hour} recipients per hour are handed over.`]),
+      ...paceSentences(pace_per_hour),
     ]
   }
   return []

@@ -31,13 +31,13 @@ export const editProjectOperation = adminOperation({
   path: '/admin/projects/:project_id',
   summary: 'Edit a project',
   description:
-    'Updates the fields provided in the request body. A `reason` is required when `is_locked`, `reputation_score`, `user_id`, `allow_service_mta`, `admin_plan_id` or `admin_subscription_status` changes. A `reputation_score` is stored as a permanent offset to the computed score. A new `user_id` transfers the project, and the previous owner becomes an admin. With `expires_at`, a lock ends at that time, and `reputation_score`, `allow_service_mta`, `admin_plan_id` and `admin_subscription_status` return to their values before; a later change of such a field cancels this.',
+    'Updates the fields provided in the request body. A `reason` is required when `is_locked`, `reputation_score`, `user_id`, `allow_service_mta`, `admin_plan_id` or `admin_subscription_status` changes. A `reputation_score` is stored as a permanent offset to the computed score. A new `user_id` transfers the project, and the previous owner becomes an admin. With `expires_at`, a lock ends at that time, and `reputation_score`, `allow_service_mta`, `admin_plan_id` and `admin_subscription_status` return to their previous values; sending such a field again without `expires_at` cancels this.',
   params: ProjectParams,
   body: {
     ...Type.Partial(Type.Object(ProjectFields)).properties,
     expires_at: Type.Optional({
       ...Timestamp,
-      description: 'When a lock ends, and overrides return to their values before.',
+      description: 'When a lock ends, and overrides return to their previous values.',
     }),
   },
   refusals: ['reason_required', 'plan_inactive', 'limit_exceeded'],

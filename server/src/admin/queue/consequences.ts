@@ -1,4 +1,3 @@
-import type { InterventionRow } from '../../core/control/interventions/interventions.ts'
 import type { ProjectRow } from '../../core/control/projects/projects.ts'
 
 /** The reasons other than a hold for which a project's mail is not sent. */
@@ -12,9 +11,8 @@ export function otherObstacles(project: ProjectRow): string[] {
   ]
 }
 
-export const paceWarnings = (inForce: readonly InterventionRow[]): string[] =>
-  inForce.flatMap(({ kind, pace_per_hour }) =>
-    kind === 'pace'
-      ? [`A pace stays in force: at most ${pace_per_hour} recipients per hour are handed over.`]
-      : [],
-  )
+/** For mail that is released while a pace is in force. */
+export const paceSentences = (pacePerHour: number | null): string[] =>
+  pacePerHour === null
+    ? []
+    : [`A pace stays in force: at most ${pacePerHour} recipients per hour are handed over.`]

@@ -1,10 +1,9 @@
 import { countQueue, ProjectQueue, queueView, releaseQueue } from '../../core/control/holds/project-holds.ts'
-import { listInForce } from '../../core/control/interventions/interventions.ts'
-import { lockProject } from '../../core/control/projects/projects.ts'
+import { lockProject, projectCounts } from '../../core/control/projects/projects.ts'
 import { countText } from '../../core/shared/counts.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
-import { otherObstacles, paceWarnings } from './consequences.ts'
+import { otherObstacles, paceSentences } from './consequences.ts'
 
 export const releaseQueueOperation = adminOperation({
   id: 'queue.release',
@@ -28,7 +27,10 @@ export const releaseQueueOperation = adminOperation({
     return {
       audit: change ? { projectId: target.id, change, related } : unchanged,
       effects: change ? [`Messages that ${outcome}: ${countText(queue.waiting)}.`] : [],
-      warnings: async () => [...obstacles, ...paceWarnings(await listInForce(tx, target.id))],
+      warnings: async () => [
+        ...obstacles,
+        ...paceSentences((await projectCounts(tx, target.id)).pace_per_hour),
+      ],
       answer: queue,
       version: null,
     }

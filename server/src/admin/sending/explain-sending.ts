@@ -2,11 +2,9 @@ import Type from 'typebox'
 import { interventionView, listInForce } from '../../core/control/interventions/interventions.ts'
 import { Intervention } from '../../core/control/interventions/wire.ts'
 import { requireProject } from '../../core/control/projects/projects.ts'
-import { Explanation, explainSending } from '../../core/mail/messages/explain.ts'
+import { ExplainedMessage, Explanation, explainSending } from '../../core/mail/messages/explain.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-
-const Address = Type.String({ minLength: 1, maxLength: 320 })
 
 export const explainSendingQuery = adminQuery({
   id: 'sending.explain',
@@ -15,10 +13,7 @@ export const explainSendingQuery = adminQuery({
   description:
     'Returns the result of every check that a message from one address to another would have to pass now, with what would change a failed one, and the interventions in force with their reasons. Nothing is sent or stored.',
   params: ProjectParams,
-  query: {
-    from: { ...Address, description: 'The sender of the message.', examples: ['hello@example.com'] },
-    to: { ...Address, description: 'Its only recipient.', examples: ['someone@example.net'] },
-  },
+  query: ExplainedMessage,
   answer: Type.Object(
     { ...Explanation.properties, interventions: Type.Array(Intervention) },
     { title: 'ExplanationForAdministrators', additionalProperties: false },

@@ -1,11 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { listPublicInForce } from '../../core/control/interventions/notices.ts'
 import { PublicIntervention } from '../../core/control/interventions/wire.ts'
-import { Explanation, explainSending } from '../../core/mail/messages/explain.ts'
+import { ExplainedMessage, Explanation, explainSending } from '../../core/mail/messages/explain.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { customerQuery } from '../operation.ts'
-
-const Address = Type.String({ minLength: 1, maxLength: 320 })
 
 export const explainSendingQuery = customerQuery({
   id: 'sending.explain',
@@ -15,10 +13,7 @@ export const explainSendingQuery = customerQuery({
   description:
     'Returns the result of every check that a message from one address to another would have to pass now, with what would change a failed one, and the interventions in force. Nothing is sent or stored.',
   params: NoParams,
-  query: {
-    from: { ...Address, description: 'The sender of the message.', examples: ['hello@example.com'] },
-    to: { ...Address, description: 'Its only recipient.', examples: ['someone@example.net'] },
-  },
+  query: ExplainedMessage,
   answer: Type.Object(
     { ...Explanation.properties, interventions: Type.Array(PublicIntervention) },
     { title: 'ExplanationForCustomers', additionalProperties: false },

@@ -23,7 +23,7 @@ export const shell = (userAgent: string): Actor => ({
   userAgent,
 })
 
-/** A worker that acts on its own, when the time of something has come. */
+/** A worker that applies an expiry. */
 export const system: Actor = { kind: 'system', id: 0, email: null, ip: null, userAgent: null }
 
 /** A plain object that can be written as JSON. */

@@ -13,7 +13,7 @@ export const shellOperations = [
 
 export type ShellOperation = (typeof shellOperations)[number]
 
-/** Operations of the worker, when the time of something has come. Their actor is the system. */
+/** Operations that workers perform when something expires. The actor is the system. */
 export const systemOperations = ['interventions.expire', 'projects.revert'] as const
 
 export type SystemOperation = (typeof systemOperations)[number]

@@ -240,7 +240,7 @@ async function settle<Project extends Lockable>(tx: Tx, project: Project): Promi
       since: strictest.created_at,
     })
   } else await deleteRestriction(tx, project.id)
-  // Mail may be claimable again. A hint too many costs one poll.
+  // Mail may be claimable again. An unnecessary hint costs one poll.
   tx.hint('mail')
   const isLocked = ofKind('lock').length > 0
   if (isLocked === project.is_locked) return project

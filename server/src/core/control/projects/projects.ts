@@ -127,7 +127,7 @@ export interface ProjectEdit {
   change: Partial<ProjectConfig>
   /** Null without a reason. */
   reason: string | null
-  /** When a lock ends, and overrides return to their values before. */
+  /** When a lock ends, and overrides return to their previous values. */
   expiresAt?: Date | null
 }
 

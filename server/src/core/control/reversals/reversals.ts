@@ -52,7 +52,7 @@ export type TemporaryValues = Record<TemporaryField, FieldValue>
 /**
  * Updates the reversals after an edit. `named` are the fields in the request. With `expiresAt`, each field that got another
  * value gets a reversal, and the reversal of an unchanged one is moved to that time. Without it, the reversals of all named
- * fields are deleted: whoever sends a value without an expiry wants to keep it.
+ * fields are deleted: a value that is sent without an expiry is permanent.
  */
 export async function planReversals(
   tx: Tx,

@@ -49,6 +49,14 @@ export const Explanation = Type.Object(
   { title: 'Explanation', additionalProperties: false },
 )
 
+const Address = Type.String({ minLength: 1, maxLength: 320 })
+
+/** The query parameters. */
+export const ExplainedMessage = {
+  from: { ...Address, description: 'The sender of the message.', examples: ['hello@example.com'] },
+  to: { ...Address, description: 'Its only recipient.', examples: ['someone@example.net'] },
+}
+
 interface Checked {
   name: CheckName
   refusal: PosternError | undefined
