@@ -170,6 +170,7 @@ async function captureScript(postern: Postern): Promise<PgbenchScript> {
     variables: {
       project: was('chain'),
       name: was('name'),
+      next_version: was('version'),
       next_seq: was('seq'),
       head_id: was('id'),
       head_at: was('at'),
@@ -182,7 +183,10 @@ async function captureScript(postern: Postern): Promise<PgbenchScript> {
       '\\set project :first + mod(:client_id + :clients * :n, :projects)',
       '\\set name 1000000000 * (1 + :client_id) + :n',
     ].join('\n'),
-    answers: [{ of: /audit_heads[\s\S]*for update/i, take: '\\gset head_\n\\set next_seq :head_seq + 1' }],
+    answers: [
+      { of: /for no key update of projects/i, take: '\\gset found_\n\\set next_version :found_version + 1' },
+      { of: /audit_heads[\s\S]*for update/i, take: '\\gset head_\n\\set next_seq :head_seq + 1' },
+    ],
   })
 }
 
@@ -199,7 +203,8 @@ async function edit({ url }: Postern, token: string, project: number, name: stri
 async function lastAudit({ superuser }: Postern, project: number): Promise<Record<string, string>> {
   const { rows } = await superuser.query<Record<string, string>>(
     `select chain::text, seq::text, id::text, xid::text, encode(prev_hash, 'hex') as prev_hash,
-            (at at time zone 'UTC')::text || '+00' as at
+            (at at time zone 'UTC')::text || '+00' as at,
+            (select version::text from control.projects where id = chain) as version
      from control.audit where chain = $1 order by seq desc limit 1`,
     [project],
   )

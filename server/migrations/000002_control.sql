@@ -1706,6 +1706,8 @@ create table control.interventions (
   kind text not null check (kind in ('warn', 'pace', 'hold', 'lock')),
   source text not null check (source in ('administrator', 'policy')),
   policy_id bigint check ((policy_id is not null) = (source = 'policy')),
+  -- The administrator. Null for a policy and for a command on the server.
+  started_by bigint references control.users,
   reason text not null,
   -- The only explanation that the project's members see.
   public_note text,
@@ -1772,7 +1774,7 @@ create table control.dispatch_holds (
   held_at timestamptz not null default postern.now()
 );
 grant select, insert, delete on control.dispatch_holds to postern_admin;
-grant select on control.dispatch_holds to postern_mail, postern_readonly;
+grant select on control.dispatch_holds to postern_customer, postern_mail, postern_readonly;
 
 -- The control database's heartbeat, for cells: one row, updated every few seconds by a control worker and replicated with
 -- the other published tables. Replication preserves the order of commits, so a cell that has this row has everything that

@@ -28,13 +28,15 @@ export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
 export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
 
-export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; created_at: string; updated_at: string }
+export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; started_by: { id: number; email: string } | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; created_at: string; updated_at: string }
 
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
 
 export interface Message { id: string; project_id: number; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from: string; subject: string; recipients: ({ address: string; kind: "to" | "cc" | "bcc"; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; diagnostic: string | null; updated_at: string })[]; tags: (string)[]; metadata: { [field: string]: unknown }; size_bytes: number; is_test: boolean; api_key_id: number | null; user_id: number | null; send_at: string | null; created_at: string }
 
 export interface MessageEvent { id: string; type: "message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked"; message_id: string; recipient: string | null; data: { [field: string]: unknown }; created_at: string }
+
+export interface MessageExplanationForAdministrators { message_id: string; project_id: number; recipients: ({ address: string; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; waits_for: "schedule" | "operator_hold" | "project_lock" | "project_hold" | "subscription" | "project_pace" | "worker" | "attempt" | "retry" | "provider_report" | "delivery_report" | null; since: string | null; next_attempt_at: string | null; message: string })[]; interventions: (Intervention)[] }
 
 export interface Plan { id: number; max_domains: number; max_users: number; max_mails_per_day: number; max_mails_per_month: number; name: string; description: string; support_level: "community" | "email" | "priority"; billing_product_id: string | null; created_at: string; updated_at: string; price: number; is_active: boolean }
 
@@ -533,6 +535,14 @@ export interface Operations {
     answer: Message
     hasPreview: false
   }
+  /** Explain what a message waits for */
+  'messages.explain': {
+    path: { project_id: number; id: string }
+    query: {  }
+    body: undefined
+    answer: MessageExplanationForAdministrators
+    hasPreview: false
+  }
   /** List a message's events */
   'messages.events': {
     path: { project_id: number; id: string }
@@ -819,6 +829,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'api-keys.rotate': ['POST', '/v1/admin/projects/{project_id}/api-keys/{id}/rotate'],
   'messages.list': ['GET', '/v1/admin/projects/{project_id}/messages'],
   'messages.show': ['GET', '/v1/admin/projects/{project_id}/messages/{id}'],
+  'messages.explain': ['GET', '/v1/admin/projects/{project_id}/messages/{id}/explain'],
   'messages.events': ['GET', '/v1/admin/projects/{project_id}/messages/{id}/events'],
   'messages.cancel': ['POST', '/v1/admin/projects/{project_id}/messages/{id}/cancel'],
   'suppressions.list': ['GET', '/v1/admin/projects/{project_id}/suppressions'],

@@ -40,6 +40,7 @@ import { editMemberOperation } from './members/edit-member.ts'
 import { listMembersQuery } from './members/list-members.ts'
 import { showMember } from './members/show-member.ts'
 import { cancelMessageOperation } from './messages/cancel-message.ts'
+import { explainMessageQuery } from './messages/explain-message.ts'
 import { listMessageEventsQuery } from './messages/list-message-events.ts'
 import { listMessagesQuery } from './messages/list-messages.ts'
 import { showMessageQuery } from './messages/show-message.ts'
@@ -130,6 +131,7 @@ const resourceOperations = [
 
   listMessagesQuery,
   showMessageQuery,
+  explainMessageQuery,
   listMessageEventsQuery,
   cancelMessageOperation,
   listSuppressionsQuery,

@@ -158,7 +158,7 @@ async function changesOf(
 ): Promise<Change[]> {
   if (projectId !== undefined) {
     const project = await existing(projectId, lockProject(tx, projectId))
-    return isHeld ? holdQueue(tx, project, reason) : releaseQueue(tx, project)
+    return isHeld ? holdQueue(tx, project, { actorId: null, reason }) : releaseQueue(tx, project)
   }
   const hasChanged = isHeld ? await holdDispatch(tx, hold) : await releaseDispatch(tx, hold)
   const change = { resource: 'queue', id: hold, before: { is_held: !isHeld }, after: { is_held: isHeld } }

@@ -64,6 +64,7 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'messages.list': 'domain',
   'messages.show': 'domain',
   'messages.events': 'domain',
+  'messages.explain': 'domain',
   'messages.cancel': 'domain',
 
   'suppressions.list': 'refused',

@@ -198,9 +198,12 @@ export interface Query<
   /** Reads from the mail database before the transaction in the control database begins. */
   preload?(
     mail: ReadTx,
-    projectId: number,
-    deps: CustomerDeps,
-    query: Static<TObject<Parameters>>,
+    asked: {
+      projectId: number
+      deps: CustomerDeps
+      params: Static<TObject<Params>>
+      query: Static<TObject<Parameters>>
+    },
   ): Promise<Preloaded>
   /** The response is one resource, with its version in the ETag. */
   hasVersion?: true

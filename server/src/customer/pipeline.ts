@@ -182,7 +182,8 @@ export async function answerQuery(
   const { projectId } = caller
   const { preload } = operation
   const inCell = () => deps.cellOf(projectId).customer.forProject(projectId)
-  const preloaded = preload && (await inCell().read((mail) => preload(mail, projectId, deps, query)))
+  const preloaded =
+    preload && (await inCell().read((mail) => preload(mail, { projectId, deps, params, query })))
   const db = operation.runsIn === 'mail' ? inCell() : deps.customer.forProject(projectId)
   return db.read(async (tx) => {
     const authorised = await confirmedAndBound(tx, operation.id, caller)

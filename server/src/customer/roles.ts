@@ -65,6 +65,7 @@ export const allowedRoles = {
   'messages.list': everyone,
   'messages.show': everyone,
   'messages.events': everyone,
+  'messages.explain': everyone,
   'messages.cancel': builders,
 
   'suppressions.list': everyone,

@@ -32,6 +32,7 @@ import { editMemberOperation } from './members/edit-member.ts'
 import { listMembersQuery } from './members/list-members.ts'
 import { showMember } from './members/show-member.ts'
 import { cancelMessageOperation } from './messages/cancel-message.ts'
+import { explainMessageQuery } from './messages/explain-message.ts'
 import { listMessageEventsQuery } from './messages/list-message-events.ts'
 import { listMessagesQuery } from './messages/list-messages.ts'
 import { sendBatchOperation } from './messages/send-batch.ts'
@@ -84,6 +85,7 @@ export const customerOperations: readonly CustomerOperation[] = [
   sendBatchOperation,
   listMessagesQuery,
   showMessageQuery,
+  explainMessageQuery,
   listMessageEventsQuery,
   cancelMessageOperation,
 

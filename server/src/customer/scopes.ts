@@ -60,6 +60,7 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'messages.list': 'messages:read',
   'messages.show': 'messages:read',
   'messages.events': 'messages:read',
+  'messages.explain': 'messages:read',
   'messages.cancel': 'messages:send',
 
   'suppressions.list': 'suppressions:read',

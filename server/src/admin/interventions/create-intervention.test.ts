@@ -42,6 +42,7 @@ describe('interventions.create', () => {
       kind: 'lock',
       source: 'administrator',
       policy_id: null,
+      started_by: { id: admin.userId, email: admin.email },
       reason,
       public_note: note,
       pace_per_hour: null,

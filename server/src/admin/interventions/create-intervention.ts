@@ -27,8 +27,8 @@ export const createInterventionOperation = adminOperation({
   preload: (mail, { project_id }) => countQueue(mail, project_id),
   preloadFor: 'preview',
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target: before, body, reason, preloaded: mail }) {
-    const started = await startIntervention(tx, before, { ...body, reason: reason ?? '' })
+  async run({ tx, target: before, body, actorId, reason, preloaded: mail }) {
+    const started = await startIntervention(tx, before, { ...body, actorId, reason })
     return {
       ...resultOf(tx, before, started, mail),
       location: `/v1/admin/projects/${before.id}/interventions/${started.row.id}`,

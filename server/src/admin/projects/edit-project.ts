@@ -46,10 +46,10 @@ export const editProjectOperation = adminOperation({
   preload: (mail, { project_id }): Promise<QueuedMail | undefined> => countQueuedMail(mail, project_id),
   preloadFor: 'preview',
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, caps, target: before, preloaded: mail, body, reason }) {
+  async run({ tx, caps, actorId, target: before, preloaded: mail, body, reason }) {
     const { expires_at, ...change } = body
     const expiresAt = expires_at === undefined ? null : await expiryOfOverride(tx, expires_at, change)
-    const edited = await editProject(tx, before, { change, reason, expiresAt })
+    const edited = await editProject(tx, before, { change, decision: { actorId, reason }, expiresAt })
     const { row: after, changed, members, reversals } = edited
     const limitException = await ownerBeyondLimit(tx, caps, after, members)
     const [main, ...related] = [

@@ -21,8 +21,9 @@ export const setBillingOperation = adminOperation({
   },
   answer: Project,
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target: before, body }) {
-    const { row: after, changed } = await editProject(tx, before, { change: body, reason: null })
+  async run({ tx, actorId, target: before, body }) {
+    const decision = { actorId, reason: null }
+    const { row: after, changed } = await editProject(tx, before, { change: body, decision })
     const status = after.billing_subscription_status
     const isStopped = status === 'canceled' || status === 'paused'
     return {

@@ -19,8 +19,8 @@ export const holdQueueOperation = adminOperation({
   hasVersion: false,
   preload: (mail, { project_id }) => countQueue(mail, project_id),
   target: (tx, { project_id }) => lockProject(tx, project_id),
-  async run({ tx, target, preloaded, reason }) {
-    const [change, ...related] = await holdQueue(tx, target, reason ?? '')
+  async run({ tx, target, preloaded, actorId, reason }) {
+    const [change, ...related] = await holdQueue(tx, target, { actorId, reason })
     const queue = await queueView(tx, target.id, preloaded)
     const obstacles = otherObstacles(target)
     return {

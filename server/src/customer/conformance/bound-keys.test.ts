@@ -160,6 +160,11 @@ const ofDomain: Partial<Record<OperationId, () => Promise<void>>> = {
     gone(await bound.get(`/messages/${theirs.message}/events`))
     assert.equal((await bound.get(`/messages/${ours.message}/events`)).status, 200)
   },
+  async 'messages.explain'() {
+    gone(await bound.get(`/messages/${theirs.message}/explain`))
+    gone(await bound.get(`${at}/messages/${theirs.message}/explain`))
+    assert.equal((await bound.get(`/messages/${ours.message}/explain`)).status, 200)
+  },
   async 'messages.cancel'() {
     gone(await bound.post(`/messages/${theirs.message}/cancel`))
     assert.equal((await free.get(`/messages/${theirs.message}`)).body.status, 'scheduled')

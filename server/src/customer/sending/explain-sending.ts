@@ -18,8 +18,8 @@ export const explainSendingQuery = customerQuery({
     { ...Explanation.properties, interventions: Type.Array(PublicIntervention) },
     { title: 'ExplanationForCustomers', additionalProperties: false },
   ),
-  preload: (mail, projectId, { sendingRules }, query): Promise<Static<typeof Explanation>> =>
-    explainSending(mail, projectId, query, sendingRules),
+  preload: (mail, { projectId, deps, query }): Promise<Static<typeof Explanation>> =>
+    explainSending(mail, projectId, query, deps.sendingRules),
   run: async ({ tx, projectId, preloaded }) => ({
     answer: { ...preloaded, interventions: await listPublicInForce(tx, projectId) },
   }),

@@ -12,7 +12,7 @@ export const showUsageQuery = customerQuery({
   params: NoParams,
   query: {},
   answer: Usage,
-  preload: (mail, projectId, { caps }): Promise<MailUsage> => findMailUsage(mail, projectId, caps),
+  preload: (mail, { projectId, deps }): Promise<MailUsage> => findMailUsage(mail, projectId, deps.caps),
   run: async ({ tx, projectId, preloaded, deps: { caps } }) => ({
     answer: await showUsage(tx, projectId, caps, preloaded),
   }),

@@ -325,6 +325,7 @@ export interface ControlInterventions {
   public_note: string | null;
   reason: string;
   source: string;
+  started_by: number | null;
   updated_at: Generated<Timestamp>;
   version: Generated<number>;
 }

@@ -99,6 +99,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'messages.list': operation('GET /projects/:project_id/messages', 200),
   'messages.show': operation('GET /projects/:project_id/messages/:id', 200),
   'messages.events': operation('GET /projects/:project_id/messages/:id/events', 200),
+  'messages.explain': operation('GET /projects/:project_id/messages/:id/explain', 200),
   'messages.cancel': operation('POST /projects/:project_id/messages/:id/cancel', 200, reasonAlways),
   'suppressions.list': operation('GET /projects/:project_id/suppressions', 200),
   'suppressions.delete': operation('DELETE /projects/:project_id/suppressions/:address', 202, reasonAlways),

@@ -95,6 +95,7 @@ export const expectedCustomerOperations: Readonly<Record<string, ExpectedOperati
   'messages.list': withKeyPath('GET /messages', 200, 'viewer', 'messages:read'),
   'messages.show': withKeyPath('GET /messages/:id', 200, 'viewer', 'messages:read'),
   'messages.events': withKeyPath('GET /messages/:id/events', 200, 'viewer', 'messages:read'),
+  'messages.explain': withKeyPath('GET /messages/:id/explain', 200, 'viewer', 'messages:read'),
   'messages.cancel': withKeyPath('POST /messages/:id/cancel', 200, 'developer', 'messages:send'),
 
   'suppressions.list': withKeyPath('GET /suppressions', 200, 'viewer', 'suppressions:read'),

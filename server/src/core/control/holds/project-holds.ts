@@ -10,6 +10,7 @@ import { countCap } from '../../shared/counts.ts'
 import { nullable, Timestamp } from '../../shared/wire.ts'
 import type { Change } from '../audit/record.ts'
 import {
+  type Decision,
   endInForce,
   imposeForever,
   interventionChange,
@@ -64,8 +65,8 @@ export async function queueView(
  * Starts a hold without expiry, unless there already is one. The caller holds the project's lock. Returns the changes for
  * the audit log, none if nothing changed: the queue's, unless another hold was in force, and those of the interventions.
  */
-export const holdQueue = (tx: Tx, project: Lockable, reason: string): Promise<Change[]> =>
-  audited(tx, project, () => imposeForever(tx, project, 'hold', reason))
+export const holdQueue = (tx: Tx, project: Lockable, decision: Decision): Promise<Change[]> =>
+  audited(tx, project, () => imposeForever(tx, project, 'hold', decision))
 
 /** Ends every hold. */
 export const releaseQueue = (tx: Tx, project: Lockable): Promise<Change[]> =>

@@ -9,15 +9,20 @@ export interface InterventionRow extends Omit<Stored, 'kind' | 'source' | 'ended
   source: 'administrator' | 'policy'
   ended_by: InterventionEnd | null
   evidence: Record<string, unknown> | null
+  starter_email: string | null
 }
 
 export interface NewIntervention {
   kind: InterventionKind
+  started_by: number | null
   reason: string
   public_note: string | null
   pace_per_hour: number | null
   expires_at: Date | null
 }
+
+const columns = sql`
+  interventions.*, (select email from control.users where id = interventions.started_by) as starter_email`
 
 const one = (rows: InterventionRow[]): InterventionRow => {
   const [row] = rows
@@ -28,18 +33,19 @@ const one = (rows: InterventionRow[]): InterventionRow => {
 export async function insert(
   tx: Tx,
   projectId: number,
-  { kind, reason, public_note, pace_per_hour, expires_at }: NewIntervention,
+  { kind, started_by, reason, public_note, pace_per_hour, expires_at }: NewIntervention,
 ): Promise<InterventionRow> {
   const { rows } = await sql<InterventionRow>`
-    insert into control.interventions (project_id, kind, source, reason, public_note, pace_per_hour, expires_at)
-    values (${projectId}, ${kind}, 'administrator', ${reason}, ${public_note}, ${pace_per_hour}, ${expires_at})
-    returning *`.execute(tx)
+    insert into control.interventions (project_id, kind, source, started_by, reason, public_note, pace_per_hour, expires_at)
+    values (${projectId}, ${kind}, 'administrator', ${started_by}, ${reason}, ${public_note}, ${pace_per_hour},
+            ${expires_at})
+    returning ${columns}`.execute(tx)
   return one(rows)
 }
 
 export async function find(tx: ReadTx, projectId: number, id: number): Promise<InterventionRow | undefined> {
   const { rows } = await sql<InterventionRow>`
-    select * from control.interventions where project_id = ${projectId} and id = ${id}`.execute(tx)
+    select ${columns} from control.interventions where project_id = ${projectId} and id = ${id}`.execute(tx)
   return rows[0]
 }
 
@@ -49,7 +55,7 @@ export async function listByProject(
   { limit, beforeId, inForce }: { limit: number; beforeId: number; inForce: boolean },
 ): Promise<InterventionRow[]> {
   const { rows } = await sql<InterventionRow>`
-    select * from control.interventions
+    select ${columns} from control.interventions
      where project_id = ${projectId} and id < ${beforeId} ${inForce ? sql`and ended_at is null` : sql``}
      order by id desc limit ${limit}`.execute(tx)
   return rows
@@ -58,7 +64,7 @@ export async function listByProject(
 /** In the order in which they began. The caller holds the project's lock. */
 export async function listInForce(tx: ReadTx, projectId: number): Promise<InterventionRow[]> {
   const { rows } = await sql<InterventionRow>`
-    select * from control.interventions
+    select ${columns} from control.interventions
      where project_id = ${projectId} and ended_at is null order by id`.execute(tx)
   return rows
 }
@@ -76,7 +82,7 @@ export async function update(
     update control.interventions
        set pace_per_hour = ${pace_per_hour}, public_note = ${public_note}, expires_at = ${expires_at},
            version = version + 1, updated_at = postern.now()
-     where project_id = ${project_id} and id = ${id} returning *`.execute(tx)
+     where project_id = ${project_id} and id = ${id} returning ${columns}`.execute(tx)
   return one(rows)
 }
 
@@ -90,7 +96,7 @@ export async function end(
     update control.interventions
        set ended_at = postern.now(), ended_by = ${endedBy}, version = version + 1, updated_at = postern.now()
      where project_id = ${projectId} and id = any(${ids}) and ended_at is null
-    returning *`.execute(tx)
+    returning ${columns}`.execute(tx)
   return rows.toSorted((one, other) => one.id - other.id)
 }
 

@@ -60,6 +60,7 @@ export const interventionView = (row: InterventionRow): Static<typeof Interventi
   kind: row.kind,
   source: row.source,
   policy_id: row.policy_id,
+  started_by: row.started_by === null ? null : { id: row.started_by, email: row.starter_email ?? '' },
   reason: row.reason,
   public_note: row.public_note,
   pace_per_hour: row.pace_per_hour,
@@ -96,16 +97,22 @@ export async function findIntervention(tx: ReadTx, projectId: number, id: number
 
 export const listInterventions = listByProject
 
-export interface WantedIntervention extends Partial<InterventionConfig> {
+/** Who starts an intervention, and why. */
+export interface Decision {
+  /** Null for a command on the server. */
+  actorId: number | null
+  /** Null only in a dry run. */
+  reason: string | null
+}
+
+export interface WantedIntervention extends Partial<InterventionConfig>, Decision {
   kind: InterventionKind
-  /** Empty only in a dry run. */
-  reason: string
 }
 
 export async function startIntervention<Project extends Lockable>(
   tx: Tx,
   project: Project,
-  { kind, reason, ...config }: WantedIntervention,
+  wanted: WantedIntervention,
 ): Promise<Settled<Project> & { row: InterventionRow }> {
   if ((await listInForce(tx, project.id)).length >= maxInForce) {
     throw new PosternError(
@@ -113,15 +120,18 @@ export async function startIntervention<Project extends Lockable>(
       `Project ${project.id} already has ${maxInForce} interventions in force. End one of them first.`,
     )
   }
-  return start(tx, project, { kind, reason, ...config })
+  return start(tx, project, wanted)
 }
 
 async function start<Project extends Lockable>(
   tx: Tx,
   project: Project,
-  { kind, reason, ...config }: WantedIntervention,
+  { kind, actorId, reason, ...config }: WantedIntervention,
 ): Promise<Settled<Project> & { row: InterventionRow }> {
-  const row = await insert(tx, project.id, { kind, reason, ...(await checked(tx, kind, config)) })
+  const row = await insert(tx, project.id, {
+    ...{ kind, started_by: actorId, reason: reason ?? '' },
+    ...(await checked(tx, kind, config)),
+  })
   return { row, project: await settle(tx, project), changes: [{ before: null, after: row }] }
 }
 
@@ -179,10 +189,10 @@ export async function imposeForever<Project extends Lockable>(
   tx: Tx,
   project: Project,
   kind: 'hold' | 'lock',
-  reason: string,
+  decision: Decision,
 ): Promise<Settled<Project>> {
   const isImposed = (await ownInForce(tx, project.id, kind)).some(({ expires_at }) => expires_at === null)
-  return isImposed ? { project, changes: [] } : start(tx, project, { kind, reason })
+  return isImposed ? { project, changes: [] } : start(tx, project, { kind, ...decision })
 }
 
 /** Locks the project until a time, unless an administrator's lock until that time is already in force. */
@@ -190,12 +200,12 @@ export async function lockUntil<Project extends Lockable>(
   tx: Tx,
   project: Project,
   until: Date,
-  reason: string,
+  decision: Decision,
 ): Promise<Settled<Project>> {
   const locks = await ownInForce(tx, project.id, 'lock')
   if (locks.some(({ expires_at }) => expires_at?.getTime() === until.getTime()))
     return { project, changes: [] }
-  return startIntervention(tx, project, { kind: 'lock', reason, expires_at: until.toISOString() })
+  return startIntervention(tx, project, { kind: 'lock', ...decision, expires_at: until.toISOString() })
 }
 
 /** Interventions of administrators, not of policies. */

@@ -30,6 +30,15 @@ export const Intervention = Type.Object(
     }),
     source: oneOf(['administrator', 'policy']),
     policy_id: nullable(Type.Integer()),
+    started_by: nullable(
+      Type.Object(
+        { id: Type.Integer(), email: Type.String() },
+        {
+          additionalProperties: false,
+          description: 'The administrator; null for a policy and for a command on the server.',
+        },
+      ),
+    ),
     reason: Type.String({ description: 'The audit reason. Only administrators see it.' }),
     public_note: nullable(note),
     pace_per_hour: nullable(pace),

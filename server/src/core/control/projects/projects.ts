@@ -4,6 +4,7 @@ import { PosternError } from '../../../platform/errors.ts'
 import { plainName } from '../../shared/text.ts'
 import type { Change } from '../audit/record.ts'
 import {
+  type Decision,
   endInForce,
   type InterventionChange,
   imposeForever,
@@ -125,8 +126,7 @@ const movesScore = (
 
 export interface ProjectEdit {
   change: Partial<ProjectConfig>
-  /** Null without a reason. */
-  reason: string | null
+  decision: Decision
   /** When a lock ends, and overrides return to their previous values. */
   expiresAt?: Date | null
 }
@@ -135,7 +135,7 @@ export interface ProjectEdit {
 export async function editProject(
   tx: Tx,
   before: ProjectRow,
-  { change, reason, expiresAt = null }: ProjectEdit,
+  { change, decision, expiresAt = null }: ProjectEdit,
 ): Promise<{
   row: ProjectRow
   changed: (keyof ProjectConfig)[]
@@ -157,7 +157,7 @@ export async function editProject(
     await requireAssignablePlan(tx, wanted.admin_plan_id, 'admin_plan_id')
   }
   if (has('user_id')) await requireActiveUser(tx, wanted.user_id, 'user_id')
-  const lock = await changeLock(tx, before, change.is_locked, { reason, expiresAt })
+  const lock = await changeLock(tx, before, change.is_locked, { decision, expiresAt })
   if (has('reputation_score')) await setScore(tx, before.id, wanted.reputation_score)
   const row = await writtenRow(tx, before, lock.project, fields.length > 0 ? wanted : undefined)
   const reversals = await planReversals(tx, before.id, {
@@ -215,10 +215,10 @@ async function changeLock(
   tx: Tx,
   before: ProjectRow,
   isLocked: boolean | undefined,
-  { reason, expiresAt }: { reason: string | null; expiresAt: Date | null },
+  { decision, expiresAt }: { decision: Decision; expiresAt: Date | null },
 ): Promise<Settled<ProjectRow>> {
   if (isLocked === undefined || (!isLocked && !before.is_locked)) return { project: before, changes: [] }
   if (!isLocked) return endInForce(tx, before, 'lock')
-  if (expiresAt === null) return imposeForever(tx, before, 'lock', reason ?? '')
-  return lockUntil(tx, before, expiresAt, reason ?? '')
+  if (expiresAt === null) return imposeForever(tx, before, 'lock', decision)
+  return lockUntil(tx, before, expiresAt, decision)
 }

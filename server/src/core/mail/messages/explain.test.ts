@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { senders } from '../../../testing/fixtures/sending-projects.ts'
 import { startApi } from '../../../testing/harness/api.ts'
-import { signedIn } from '../../../testing/harness/client.ts'
+import { Client, signedIn } from '../../../testing/harness/client.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
 
@@ -11,7 +11,7 @@ const cases = Number(process.env['POSTERN_TEST_CASES'] ?? 100)
 const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
-const { makeSender, makePlan } = senders(api, database, admin)
+const { makeSender, makePlan, makeApiKey } = senders(api, database, admin)
 const canary = 'canary-4711-of-the-reason'
 
 type Sender = Awaited<ReturnType<typeof makeSender>>
@@ -35,6 +35,109 @@ const explain = async (sender: Sender, from: string, to: string) => {
 
 const resultsOf = (body: { checks: { name: string; result: string }[] }) =>
   Object.fromEntries(body.checks.map(({ name, result }) => [name, result]))
+
+const recipientsOf = async (sender: Sender, id: string) => {
+  const answer = await admin.get(`${sender.path}/messages/${id}/explain`)
+  assert.equal(answer.status, 200, answer.text)
+  return answer.body
+}
+
+describe('messages.explain', () => {
+  test('says what a queued message waits for, in the order of what applies', async () => {
+    const sender = await makeExplained()
+    const id = await sender.send()
+    const free = await recipientsOf(sender, id)
+    assert.deepEqual([free.recipients[0].waits_for, free.interventions], ['worker', []])
+
+    const started = await admin.post(`${sender.path}/interventions`, {
+      ...{ kind: 'pace', pace_per_hour: 60, reason: canary },
+    })
+    assert.equal(started.status, 201, started.text)
+    const later = await sender.send()
+    const paced = await recipientsOf(sender, later)
+    const [waiting] = paced.recipients
+    assert.deepEqual([waiting.waits_for, waiting.since], ['project_pace', started.body.created_at])
+    assert.match(waiting.message, /at most 60 recipients per hour\. Recipients ahead of this message: 1\./)
+    // One minute for the message ahead.
+    const now = (await database.query('select postern.now() as now'))[0]?.['now']
+    const estimate = Date.parse(waiting.next_attempt_at) - now.getTime()
+    assert.ok(estimate > 0 && estimate <= 60_000, `estimated in ${estimate} ms`)
+    assert.deepEqual(
+      paced.interventions.map(({ id, reason, started_by }: typeof started.body) => [
+        id,
+        reason,
+        started_by.email,
+      ]),
+      [[started.body.id, canary, admin.email]],
+    )
+
+    await admin.post(`${sender.path}/queue/hold`, { reason: canary })
+    assert.deepEqual(await waitOf(sender, id), ['held', 'project_hold', null])
+    await admin.patch(sender.path, { is_locked: true, reason: canary })
+    assert.deepEqual(await waitOf(sender, id), ['held', 'project_lock', null])
+  })
+
+  test('says when a scheduled and a deferred recipient are tried, and how a finished one ended', async () => {
+    const sender = await makeExplained()
+    const send_at = new Date(Date.now() + 3_600_000).toISOString()
+    assert.deepEqual(await waitOf(sender, await sender.send({ send_at })), ['scheduled', 'schedule', send_at])
+
+    const id = await sender.send()
+    const retried = new Date(Date.now() + 600_000).toISOString()
+    await database.query(
+      `update mail.recipients set status = 'deferred', reply = '450 busy' where message_id = $1`,
+      [id],
+    )
+    await database.query(`update mail.dispatch set state = 'deferred', due_at = $2 where message_id = $1`, [
+      id,
+      retried,
+    ])
+    assert.deepEqual(await waitOf(sender, id), ['deferred', 'retry', retried])
+    await database.query(
+      `update mail.recipients set status = 'bounced', reply = '550 unknown' where message_id = $1`,
+      [id],
+    )
+    await database.query('delete from mail.dispatch where message_id = $1', [id])
+    const [ended] = (await recipientsOf(sender, id)).recipients
+    assert.deepEqual(
+      [ended.waits_for, ended.since, ended.message],
+      [null, null, 'The message bounced: 550 unknown.'],
+    )
+  })
+
+  test('tells customers the public note, never the reason, an administrator or another project', async () => {
+    const [sender, other] = [await makeExplained(), await makeExplained()]
+    const [id, foreign] = [await sender.send(), await other.send()]
+    await admin.post(`${other.path}/interventions`, {
+      kind: 'hold',
+      public_note: 'Of another',
+      reason: canary,
+    })
+    await admin.post(`${sender.path}/interventions`, {
+      kind: 'hold',
+      public_note: 'Please call us.',
+      reason: canary,
+    })
+    const key = await readingKey(sender)
+    const answer = await key.get(`/messages/${id}/explain`)
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(
+      answer.body.interventions.map(({ public_note }: { public_note: string }) => public_note),
+      ['Please call us.'],
+    )
+    for (const secret of [canary, admin.email, 'Of another', other.domain.name])
+      assert.ok(!answer.text.includes(secret), `the answer contains "${secret}"`)
+    assert.equal((await key.get(`/messages/${foreign}/explain`)).status, 404)
+  })
+})
+
+async function waitOf(sender: Sender, id: string): Promise<(string | null)[]> {
+  const [{ status, waits_for, next_attempt_at }] = (await recipientsOf(sender, id)).recipients
+  return [status, waits_for, next_attempt_at]
+}
+
+const readingKey = async ({ id }: Sender): Promise<Client> =>
+  new Client(api.url, (await makeApiKey(id, { scopes: ['messages:read'], allowed_ips: [] })).secret, '/v1')
 
 describe('sending.explain', () => {
   test('shows every check in order, also those after a failed one', async () => {

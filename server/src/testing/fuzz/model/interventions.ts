@@ -72,6 +72,7 @@ const started = ({ id }: Project, kind: string, config: View): View => ({
   kind,
   source: 'administrator',
   policy_id: null,
+  started_by: anything,
   reason: anything,
   public_note: config['public_note'],
   pace_per_hour: config['pace_per_hour'],
