@@ -1715,6 +1715,8 @@ create table control.interventions (
   -- The figures that a policy acted on.
   evidence jsonb,
   expires_at timestamptz,
+  -- A gradual release: a worker ends the pace when the mail that was ready at this time is gone.
+  drains_before timestamptz check (drains_before is null or kind = 'pace'),
   ended_at timestamptz,
   ended_by text check (ended_by in ('administrator', 'expiry', 'policy', 'drained')),
   version bigint not null default 1,
@@ -1725,6 +1727,7 @@ create table control.interventions (
 create index on control.interventions (project_id, id);
 create index on control.interventions (project_id, id) where ended_at is null;
 create index on control.interventions (expires_at) where ended_at is null and expires_at is not null;
+create index on control.interventions (id) where ended_at is null and drains_before is not null;
 call postern.protect('control.interventions');
 grant select, insert, update on control.interventions to postern_admin;
 grant select on control.interventions to postern_readonly;
@@ -1754,6 +1757,32 @@ create index on control.reversals (expires_at);
 call postern.protect('control.reversals');
 grant select, insert, update, delete on control.reversals to postern_admin;
 grant select on control.reversals to postern_readonly;
+
+-- Discards: queued mail that an administrator removes from a project's queue. mail.discards has the progress.
+--   running ↔ stopped       by an administrator
+--   running → finished      nothing in the queue matches any more (worker)
+create table control.discards (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects on delete cascade,
+  older_than timestamptz,
+  tag text,
+  recipient_domain text,
+  -- Only messages accepted before this time match: the start, or `older_than` if that is earlier.
+  accepted_before timestamptz not null,
+  -- The number of recipients that matched at the start.
+  matched bigint not null,
+  reason text not null,
+  stopped_at timestamptz,
+  finished_at timestamptz,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+create index on control.discards (project_id, id);
+-- At most one is running in each project.
+create unique index on control.discards (project_id) where stopped_at is null and finished_at is null;
+call postern.protect('control.discards');
+grant select, insert, update, delete on control.discards to postern_admin;
+grant select on control.discards to postern_readonly;
 
 -- Projects whose mail is held or paced, with the strictest of the interventions in force. The mail of locked projects is
 -- also held, without a row here. Workers read this table when they claim mail.

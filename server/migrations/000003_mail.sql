@@ -45,6 +45,7 @@ grant select on mail.messages to postern_admin, postern_customer, postern_readon
 --   sent, delivered → complained; delivered → bounced     late reports (intake)
 --   suppressed                          at acceptance: the address is suppressed (API)
 --   queued → failed                     SES: no report within an hour of an unknown outcome (worker)
+--   scheduled, queued, deferred → failed     discarded by an administrator (control worker)
 -- A report can arrive before the worker has recorded the handoff. The intake therefore treats queued like sent in the
 -- transitions above.
 create table mail.recipients (
@@ -113,6 +114,7 @@ grant select on mail.waiting_bodies to postern_mail;
 --   awaiting → deferred      the response was read late and was a rejection (worker)
 --   deferred, scheduled → ready     due (worker)
 --   any → (deleted)          a final report about the recipient arrived (intake)
+--   ready, deferred, scheduled → (deleted)     discarded by an administrator (control worker)
 --
 -- A provider that cannot deduplicate requests and that reports accepted messages (Amazon SES) is called at most once per
 -- message, unless it definitely did not accept the message. An attempt is therefore recorded before the call, and a message
@@ -167,6 +169,28 @@ create table mail.paces (
 call postern.protect('mail.paces');
 grant select, insert, update, delete on mail.paces to postern_mail;
 grant select on mail.paces to postern_admin, postern_customer, postern_readonly;
+
+-- The progress of discards (control.discards). Each batch updates the row in the transaction that discards its recipients, so
+-- the count is exact. The row's lock lets one worker at a time execute a discard. A discard reads the queue in passes, in key
+-- order, because a pass skips rows that are locked. A pass that finds nothing is the last one.
+create table mail.discards (
+  id bigint not null,
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  -- The last row of mail.dispatch that this pass has read. Null at the start of a pass.
+  cursor_message_id uuid,
+  cursor_recipient_no smallint,
+  -- Whether this pass has found a recipient to discard, locked or not, and whether it has discarded one.
+  has_found boolean not null default false,
+  has_discarded boolean not null default false,
+  discarded bigint not null default 0,
+  finished_at timestamptz,
+  updated_at timestamptz not null default postern.now(),
+  primary key (shard, id)
+);
+call postern.protect('mail.discards');
+grant select, insert, update, delete on mail.discards to postern_mail;
+grant select on mail.discards to postern_admin, postern_readonly;
 
 -- Attempts to hand off messages. Outcomes:
 --   begun        recorded before the call; the response has not been read yet

@@ -14,6 +14,8 @@ export interface DeliveryAttempt { id: string; endpoint_id: number; event_id: st
 
 export interface Denial { id: number; minute: string; actor_id: number; operation: string; error: string; project_id: number | null; count: number; last_request_id: string }
 
+export interface Discard { id: number; project_id: number; older_than: string | null; tag: string | null; recipient_domain: string | null; status: "running" | "stopped" | "finished"; matched: number; discarded: number; reason: string; created_at: string; updated_at: string; finished_at: string | null }
+
 export interface DnsRecord { purpose: "ownership" | "dkim" | "return_path" | "mx" | "dmarc"; type: "TXT" | "CNAME" | "MX"; name: string; value: string; status: "pending" | "verified" | "failed" }
 
 export interface Domain { id: number; project_id: number; name: string; mta_provider: "service" | "ses"; status: "pending" | "verified" | "failed"; identity: { id: number; provider: "service" | "ses"; state: "registering" | "registered" | "retiring" | "retired" | "error"; selector: string | null; registered_at: string | null }; dns_records: (DnsRecord)[]; verified_at: string | null; last_checked_at: string | null; last_check_error: string | null; created_at: string; updated_at: string }
@@ -28,7 +30,7 @@ export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
 export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
 
-export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; started_by: { id: number; email: string } | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; created_at: string; updated_at: string }
+export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; started_by: { id: number; email: string } | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; drains_before: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; created_at: string; updated_at: string }
 
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
 
@@ -603,8 +605,48 @@ export interface Operations {
   'queue.release': {
     path: { project_id: number }
     query: {  }
-    body: { reason: string }
+    body: { per_minute?: number; reason: string }
     answer: ProjectQueue
+    hasPreview: true
+  }
+  /** Discard a project's queued mail */
+  'queue.discard': {
+    path: { project_id: number }
+    query: {  }
+    body: { older_than?: string | null; tag?: string | null; recipient_domain?: string | null; reason: string }
+    answer: Discard
+    hasPreview: true
+  }
+  /** List a project's discards */
+  'discards.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Discard)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Show a discard */
+  'discards.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Discard
+    hasPreview: false
+  }
+  /** Stop a discard */
+  'discards.stop': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: Discard
+    hasPreview: true
+  }
+  /** Resume a discard */
+  'discards.resume': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: Discard
     hasPreview: true
   }
   /** List a project's interventions */
@@ -730,7 +772,7 @@ export interface Operations {
   /** Search the audit log */
   'audit.list': {
     path: {  }
-    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "discards.resume" | "discards.stop" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.drain" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.discard" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
     body: undefined
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
@@ -838,6 +880,11 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'queue.show': ['GET', '/v1/admin/projects/{project_id}/queue'],
   'queue.hold': ['POST', '/v1/admin/projects/{project_id}/queue/hold'],
   'queue.release': ['POST', '/v1/admin/projects/{project_id}/queue/release'],
+  'queue.discard': ['POST', '/v1/admin/projects/{project_id}/queue/discard'],
+  'discards.list': ['GET', '/v1/admin/projects/{project_id}/queue/discards'],
+  'discards.show': ['GET', '/v1/admin/projects/{project_id}/queue/discards/{id}'],
+  'discards.stop': ['POST', '/v1/admin/projects/{project_id}/queue/discards/{id}/stop'],
+  'discards.resume': ['POST', '/v1/admin/projects/{project_id}/queue/discards/{id}/resume'],
   'interventions.list': ['GET', '/v1/admin/projects/{project_id}/interventions'],
   'interventions.create': ['POST', '/v1/admin/projects/{project_id}/interventions'],
   'interventions.show': ['GET', '/v1/admin/projects/{project_id}/interventions/{id}'],

@@ -13,6 +13,10 @@ import { listDenialsQuery } from './audit/list-denials.ts'
 import { showAudit } from './audit/show-audit.ts'
 import { verifyAuditQuery } from './audit/verify-audit.ts'
 import { type AuthenticateDeps, authenticateRequests } from './authenticate-request.ts'
+import { listDiscardsQuery } from './discards/list-discards.ts'
+import { resumeDiscardOperation } from './discards/resume-discard.ts'
+import { showDiscard } from './discards/show-discard.ts'
+import { stopDiscardOperation } from './discards/stop-discard.ts'
 import { createDomainOperation } from './domains/create-domain.ts'
 import { deleteDomainOperation } from './domains/delete-domain.ts'
 import { editDomainOperation } from './domains/edit-domain.ts'
@@ -54,6 +58,7 @@ import { editProjectOperation } from './projects/edit-project.ts'
 import { listProjectsQuery } from './projects/list-projects.ts'
 import { setBillingOperation } from './projects/set-billing.ts'
 import { showProject } from './projects/show-project.ts'
+import { discardQueueOperation } from './queue/discard-queue.ts'
 import { holdQueueOperation } from './queue/hold-queue.ts'
 import { releaseQueueOperation } from './queue/release-queue.ts'
 import { showQueueQuery } from './queue/show-queue.ts'
@@ -140,6 +145,11 @@ const resourceOperations = [
   showQueueQuery,
   holdQueueOperation,
   releaseQueueOperation,
+  discardQueueOperation,
+  listDiscardsQuery,
+  showDiscard,
+  stopDiscardOperation,
+  resumeDiscardOperation,
 
   listInterventionsQuery,
   createInterventionOperation,

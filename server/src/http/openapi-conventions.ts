@@ -166,6 +166,11 @@ const ownTags: Tag[] = [
     description: "A project's queue of outgoing mail.",
   },
   {
+    name: 'discards',
+    'x-displayName': 'Discards',
+    description: "The discards of a project's queued mail.",
+  },
+  {
     name: 'interventions',
     'x-displayName': 'Interventions',
     description: 'Warnings, paces, holds and locks of a project.',

@@ -4,11 +4,13 @@ import { purgeSignIns } from '../core/control/access/purge.ts'
 import { purgeActivity } from '../core/control/activity/activity.ts'
 import { runCheckpoints, type SignerConnection } from '../core/control/audit/checkpoints.ts'
 import { purgeDenials } from '../core/control/audit/denials.ts'
+import { purgeDiscards } from '../core/control/discards/discards.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
 import { purgeConfirmationMails } from '../core/control/routes/forward-confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
 import { purgeEndedPaces } from '../core/mail/dispatch/claims.ts'
+import { purgeDiscardProgress } from '../core/mail/dispatch/discards.ts'
 import { dropBodies } from '../core/mail/dispatch/partitions.ts'
 import { purgeMailIdempotency } from '../core/mail/messages/idempotency.ts'
 import { purgeApplied } from '../core/outbox/relay-to-mail.ts'
@@ -58,6 +60,8 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'past daily counts': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
+    'old discards': () => purge(db, purgeDiscards),
+    'progress of old discards': purgeEach(purgeDiscardProgress),
     'state of ended paces': purgeEach(purgeEndedPaces),
     'applied outbox ids': purgeEach(purgeApplied),
     'bodies of sent mail': () =>

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { applyExpiries } from '../core/control/expiries/expiries.ts'
+import { applyExpiries, readDue } from '../core/control/expiries/expiries.ts'
+import { runDiscards } from '../core/mail/dispatch/discards.ts'
+import type { MailOf } from '../platform/db/cells.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 
 export interface ExpiryDeps {
   /** The control database. */
   db: UnscopedDb
+  mailOf: MailOf
   log: Logger
   /** Shorter in tests. */
   everyMs?: number
@@ -15,17 +18,21 @@ export interface ExpiryDeps {
 const defaultEveryMs = 4_000
 
 /**
- * Applies expiries in the control database: ends interventions, and restores the values of temporary
- * overrides. Runs until the signal is aborted. Any number of workers can do this concurrently.
+ * Applies expiries in the control database: ends interventions, and restores the values of temporary overrides. Also executes
+ * discards, in the background, so that they do not delay expiries. Runs until the signal is aborted. Any number of workers can
+ * do this concurrently.
  */
 export async function runExpiries(
-  { db, log, everyMs = defaultEveryMs }: ExpiryDeps,
+  { db, mailOf, log, everyMs = defaultEveryMs }: ExpiryDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const discarding = inBackground(() => runDiscards(db, mailOf, signal), log)
   let isFailing = false
   while (!signal.aborted) {
     try {
-      await applyExpiries(db, signal)
+      const due = await readDue(db)
+      if (due.discards) discarding.start()
+      await applyExpiries(db, mailOf, due, signal)
       if (isFailing) log.info('expiries recovered')
       isFailing = false
     } catch (error) {
@@ -35,5 +42,28 @@ export async function runExpiries(
       isFailing = true
     }
     await sleep(everyMs, undefined, { signal }).catch(() => {})
+  }
+  await discarding.settled()
+}
+
+/** Runs `work` at most once at the same time. */
+function inBackground(work: () => Promise<void>, log: Logger) {
+  let running: Promise<void> | undefined
+  let isFailing = false
+  const run = async () => {
+    try {
+      await work()
+      isFailing = false
+    } catch (error) {
+      if (!isFailing) log.error({ err: error }, 'queued mail could not be discarded; retrying')
+      isFailing = true
+    }
+    running = undefined
+  }
+  return {
+    start() {
+      running ??= run()
+    },
+    settled: () => running,
   }
 }

@@ -150,7 +150,7 @@ async function start(
   loops: readonly { start(): void }[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, home, hasJobs, hasCopies, runner, log } = deps
+  const { db, mailOf, home, hasJobs, hasCopies, runner, log } = deps
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
       const pending = await (home?.admin ?? db).read(pendingMigrations).catch(() => undefined)
@@ -162,7 +162,7 @@ async function start(
         await Promise.all([
           home && runOutboxRelays(relayDepsOf(deps, home), signal),
           hasJobs && hasCopies && keepHeartbeat({ db, log }, signal),
-          hasJobs && runExpiries({ db, log }, signal),
+          hasJobs && runExpiries({ db, mailOf, log }, signal),
         ])
         return
       }

@@ -26,7 +26,7 @@ type CommandLineAct =
   | 'secrets.rewrap'
 
 /** Operations of the worker. */
-type SystemAct = 'interventions.expire' | 'projects.revert'
+type SystemAct = 'interventions.drain' | 'interventions.expire' | 'projects.revert'
 
 type State = Record<string, unknown>
 
@@ -83,6 +83,9 @@ const phrases: Record<MutationId, Phrase> = {
   'suppressions.delete': ({ person, project }) => `deleted the suppression for ${person} in ${project}`,
   'queue.hold': ({ project }) => `held ${project}'s mail`,
   'queue.release': ({ project }) => `released ${project}'s mail`,
+  'queue.discard': ({ project, is }) => `discarded ${discardOf(is)} of ${project}`,
+  'discards.stop': ({ thing, project }) => `stopped ${thing} of ${project}`,
+  'discards.resume': ({ thing, project }) => `resumed ${thing} of ${project}`,
   'interventions.create': ({ is, project }) => `started a ${interventionOf(is)} of ${project}`,
   'interventions.edit': ({ is, project }) => `edited the ${interventionOf(is)} of ${project}`,
   'interventions.end': ({ is, project }) => `ended the ${interventionOf(is)} of ${project}`,
@@ -105,8 +108,9 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
     `The keys of ${words(is['keys'])} projects were rewrapped with ${thing}`,
 }
 
-/** Operations that workers perform when something expires. */
+/** Operations that workers perform when something expires or a gradual release is complete. */
 const systemPhrases: Record<SystemAct, Phrase> = {
+  'interventions.drain': ({ project }) => `completed the gradual release of ${project}'s mail`,
   'interventions.expire': ({ is, project }) =>
     `ended the ${interventionOf(is)} of ${project}, which had expired`,
   'projects.revert': (details) => `${projectEdit(details)} after a temporary override ended`,
@@ -119,6 +123,15 @@ const interventionOf = ({ kind, pace_per_hour }: State): string =>
     : kind === 'warn'
       ? 'warning'
       : words(kind)
+
+/** "the queued mail with the tag sale to example.com". */
+const discardOf = ({ tag, recipient_domain, older_than }: State): string =>
+  [
+    'the queued mail',
+    ...(tag ? [`with the tag ${words(tag)}`] : []),
+    ...(recipient_domain ? [`to ${words(recipient_domain)}`] : []),
+    ...(older_than ? [`accepted before ${words(older_than)}`] : []),
+  ].join(' ')
 
 /** All operations that the audit log can contain, for filters. */
 export const auditedOperations = [
@@ -135,6 +148,7 @@ export const auditedResources = [
   'api_key',
   'message',
   'queue',
+  'discard',
   'intervention',
   'reversal',
   'plan',

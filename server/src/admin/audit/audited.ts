@@ -4,6 +4,7 @@
  */
 export const auditedResources = [
   'api_key',
+  'discard',
   'domain',
   'endpoint',
   'intervention',

@@ -74,6 +74,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource.id,
   interventions: async (projectId) =>
     (await make.makeIntervention(projectId, { kind: 'pace', pace_per_hour: 1 })).id,
+  discards: async (projectId) => (await make.makeDiscard(projectId)).id,
   reversals: async (projectId) => (await make.makeReversal(projectId)).id,
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   plans: async () => (await make.makePlan()).id,
@@ -84,9 +85,9 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
 async function removeOne(projectId: number, noun: string, id: number | string): Promise<void> {
   // Messages are deleted only by retention.
   if (noun === 'messages') return mail.dropMail(projectId, String(id))
-  // Interventions are deleted only with their project.
-  if (noun === 'interventions') {
-    await database.query('delete from control.interventions where id = $1', [id])
+  // No operation deletes these.
+  if (noun === 'interventions' || noun === 'discards') {
+    await database.query(`delete from control.${noun} where id = $1`, [id])
     return
   }
   const deleted = await admin.delete(`/projects/${projectId}/${noun}/${id}`, { reason: 'Not needed' })
@@ -262,7 +263,11 @@ describe('an administrator', () => {
   test('can run every operation', async () => {
     // Sequential, because some requests concern the same project.
     const acts = calls.filter(({ error, body }) => error === null && body !== undefined)
-    for (const act of acts) await assertAsTabled(shell, [act])
+    for (const act of acts) {
+      await assertAsTabled(shell, [act])
+      // Only one discard can be running in a project.
+      await database.query('update control.discards set finished_at = now() where stopped_at is null')
+    }
   })
 
   for (const [route, { body }] of operations.filter(([route]) => /:project_id\/.*:id/.test(route))) {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endExpired } from '../../core/control/interventions/expiry.ts'
+import { endDrained } from '../../core/control/interventions/gradual-release.ts'
 import { revertDue } from '../../core/control/reversals/due.ts'
-import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
+import type { UnscopedDb } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import {
   InterventionModel,
@@ -15,13 +16,14 @@ import { fixtures } from '../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
+import { Killed, killedAt, type Point, points } from '../../testing/harness/killed-db.ts'
 import { Chance, seed } from '../../testing/harness/random.ts'
 import { isMutation } from '../operation.ts'
 import { perform } from '../pipeline.ts'
 import { adminOperations } from '../routes.ts'
 
 /**
- * Random sequences of interventions, edits, temporary overrides, hours that pass, and workers that end what has expired,
+ * Random sequences of interventions, edits, gradual releases, temporary overrides, hours that pass, and workers that end what has expired,
  * with kills at every point before, in and after a transaction. After every step, the whole state is compared with a model.
  * `npm run prove:interventions` runs 100,000 steps.
  */
@@ -34,54 +36,8 @@ const admin = await signedIn(api)
 const db = openDatabase(database, { poolSize: 4 }).as('admin')
 const { context } = api
 
-const points = [
-  'before read',
-  'after read',
-  'before transaction',
-  'in transaction',
-  'after transaction',
-] as const
-type Point = (typeof points)[number]
 const kills = new Map<string, number>()
-
-class Killed extends Error {}
-
-/** Dies at the n-th execution of a point. Then nothing works any more. */
-function killedAt(inner: UnscopedDb, point: Point, n: number, who: string): UnscopedDb {
-  let executed = 0
-  let isDead = false
-  const name = `${who} ${point}`
-  const isTime = (here: Point): boolean => {
-    if (isDead) throw new Killed(name)
-    return here === point && executed++ === n
-  }
-  const die = (): never => {
-    isDead = true
-    kills.set(name, (kills.get(name) ?? 0) + 1)
-    throw new Killed(name)
-  }
-  const read = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (isTime('before read')) die()
-    const result = await work()
-    if (isTime('after read')) die()
-    return result
-  }
-  return {
-    dryRun: (work) => inner.dryRun(work),
-    read: (work) => read(() => inner.read(work)),
-    readOne: (query) => read(() => inner.readOne(query)),
-    async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-      if (isTime('before transaction')) die()
-      const isIn = isTime('in transaction')
-      const result = await inner.transaction(async (tx) => {
-        const done = await work(tx)
-        return isIn ? die() : done
-      })
-      if (isTime('after transaction')) die()
-      return result
-    },
-  }
-}
+const onKill = (name: string) => kills.set(name, (kills.get(name) ?? 0) + 1)
 
 const operations = new Map(adminOperations.filter(isMutation).map((operation) => [operation.id, operation]))
 
@@ -180,6 +136,10 @@ class Sequence {
       ...Array<() => Promise<void>>(4).fill(() => this.#editProject()),
       () => this.#act('queue.hold', {}, {}, () => this.model.hold()),
       () => this.#act('queue.release', {}, {}, () => this.model.release()),
+      ...Array<() => Promise<void>>(2).fill(() => this.#releaseGradually()),
+      () => this.#accept(),
+      () => this.#handOver(),
+      () => this.#drain(),
       () => this.#deleteReversal(),
       ...Array<() => Promise<void>>(2).fill(() => this.#pass()),
       ...Array<() => Promise<void>>(3).fill(() => this.#work()),
@@ -190,7 +150,7 @@ class Sequence {
 
   async #act(id: string, params: object, body: object, apply: () => string | undefined): Promise<void> {
     const point = this.#chance.happens(0.12) ? nextPoint('request') : undefined
-    const via = point ? killedAt(db, point, 0, 'request') : db
+    const via = point ? killedAt(db, point, 0, () => onKill(`request ${point}`)) : db
     const send = request(via, id, { project_id: this.projectId, ...params }, body)
     const outcome = await send.catch((error: unknown) => {
       if (error instanceof Killed) return error
@@ -260,6 +220,32 @@ class Sequence {
     await this.#act('projects.edit', {}, body, () => this.model.editProject(change, expiry))
   }
 
+  async #releaseGradually(): Promise<void> {
+    const perMinute = 1 + this.#chance.below(20)
+    await this.#act('queue.release', {}, { per_minute: perMinute }, () =>
+      this.model.releaseGradually(perMinute * 60),
+    )
+  }
+
+  async #accept(): Promise<void> {
+    await database.query(
+      `insert into mail.dispatch (message_id, recipient_no, project_id, identity_id, provider, recipient)
+       values (postern.uuid7(postern.now()), 0, $1, 1, 'service', 'someone@example.net')`,
+      [this.projectId],
+    )
+    this.model.hasMail = true
+  }
+
+  async #handOver(): Promise<void> {
+    await database.query('delete from mail.dispatch where project_id = $1', [this.projectId])
+    this.model.handOver()
+  }
+
+  async #drain(): Promise<void> {
+    await endDrained(db, context.cells.mailOf)
+    this.model.drain()
+  }
+
   async #deleteReversal(): Promise<void> {
     const [field] = [...this.model.reversals.keys()]
     if (!field) return
@@ -287,7 +273,7 @@ class Sequence {
     const point = this.#chance.happens(0.6) ? nextPoint('worker') : undefined
     const isRead = point?.endsWith('read')
     const n = this.#chance.below(2)
-    const via = point ? killedAt(db, point, n, 'worker') : db
+    const via = point ? killedAt(db, point, n, () => onKill(`worker ${point}`)) : db
     const { due } = this.model
     const inForceDue = this.model.inForce().filter(({ expiry }) => expiry !== null && expiry.hours < 0).length
     try {
@@ -307,6 +293,7 @@ class Sequence {
     await endExpired(db)
     await revertDue(db)
     this.model.expire(this.model.due)
+    await this.#drain()
     await this.#compare()
   }
 

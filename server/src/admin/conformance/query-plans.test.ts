@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { activityPage } from '../../core/control/activity/activity.ts'
 import { searchAudit } from '../../core/control/audit/audit.ts'
 import { listDenials } from '../../core/control/audit/denials.ts'
+import { listDiscards } from '../../core/control/discards/discards.ts'
 import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
 import { listInterventions } from '../../core/control/interventions/interventions.ts'
 import { listMembers } from '../../core/control/members/members.ts'
@@ -76,6 +77,8 @@ await database.query(`
   insert into control.interventions (project_id, kind, source, reason, ended_at, ended_by)
   select 1 + n % 1000, 'warn', 'administrator', 'r', case when n % 4 > 0 then postern.now() end, case when n % 4 > 0 then 'expiry' end
     from generate_series(1, ${count}) as n;
+  insert into control.discards (project_id, accepted_before, matched, reason, finished_at)
+  select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
   insert into mail.events (id, project_id, type, message_id, data)
   select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
          'message.accepted', id, '{}' from mail.messages, generate_series(1, 3);
@@ -197,7 +200,7 @@ describe('no list reads a whole table', () => {
     }
   })
 
-  test("a user's projects, a project's members, endpoints and interventions, and denials", async () => {
+  test("a user's projects, a project's members, endpoints, interventions and discards, and denials", async () => {
     for (const beforeId of [Number.MAX_SAFE_INTEGER, 9000]) {
       const page = { limit, beforeId }
       await assertOnIndex({ own: page }, (tx) => listProjectsOf(tx, 7, page))
@@ -206,6 +209,7 @@ describe('no list reads a whole table', () => {
       for (const inForce of [false, true]) {
         await assertOnIndex({ inForce, page }, (tx) => listInterventions(tx, 7, { ...page, inForce }))
       }
+      await assertOnIndex({ discards: page }, (tx) => listDiscards(tx, 7, page))
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))
@@ -238,7 +242,15 @@ describe('no list reads a whole table', () => {
   }
 
   test("each of a project's large collections can be read in order of id", async () => {
-    for (const table of ['members', 'domains', 'endpoints', 'routes', 'api_keys', 'interventions']) {
+    for (const table of [
+      'members',
+      'domains',
+      'endpoints',
+      'routes',
+      'api_keys',
+      'interventions',
+      'discards',
+    ]) {
       const [index] = await database.query(
         `select from pg_index where indrelid = $1::regclass and indpred is null
             and (select array_agg(attname::text order by place)

@@ -33,6 +33,7 @@ const {
   makeRoute,
   makeApiKey,
   makeIntervention,
+  makeDiscard,
 } = fixtures(database, admin)
 const { makeMail, makeEvent, makeAttempt } = mailRows(database)
 const scenarios = mutationScenarios(database, admin)
@@ -229,10 +230,11 @@ describe('an edit that changes nothing', () => {
   )
 
   test('is tested on every edit operation', () => {
-    // A domain edit always has an effect: see specification-domains.test.ts. Holding or releasing a queue edits a
-    // resource without a version.
+    // A domain edit always has an effect: see specification-domains.test.ts. These commands edit a resource without a
+    // version.
+    const commands = ['queue.hold', 'queue.release', 'discards.stop', 'discards.resume']
     const edits = mutations
-      .filter(({ id, kind }) => (kind === 'edit' && id !== 'domains.edit') || id.startsWith('queue.'))
+      .filter(({ id, kind }) => (kind === 'edit' && id !== 'domains.edit') || commands.includes(id))
       .map(({ id }) => id)
     assert.deepEqual([...new Set(harmless.map(({ operation }) => operation.id))].sort(), edits.sort())
   })
@@ -240,7 +242,7 @@ describe('an edit that changes nothing', () => {
   for (const { operation, scenario } of harmless) {
     test(`by ${operation.id} returns 200, keeps the version and writes nothing`, async () => {
       const { path, body } = await scenario.prepare()
-      const shownAt = path.replace(/\/(billing|hold|release)$/, '')
+      const shownAt = path.replace(/\/(billing|hold|release|stop|resume)$/, '')
       const shown = await admin.get(shownAt)
       const rows = await watchRows(database)
       const answer = await send(operation, path, { ...body, reason })
@@ -329,6 +331,7 @@ describe('a list', () => {
       await makeRoute(id)
       await makeApiKey(id)
       await makeIntervention(id)
+      await makeDiscard(id)
       await makeProject({ plan_id })
       await makeMail(id)
       await owner.patch(`/projects/${id}`, { name: `Name ${made}` })

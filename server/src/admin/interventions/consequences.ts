@@ -33,8 +33,10 @@ export function resultOf(
   }
 }
 
-const expiryText = (at: Date | null): string =>
-  at === null ? 'until an administrator ends it' : `until ${at.toISOString()}`
+const expiryText = ({ expires_at, drains_before }: InterventionRow): string => {
+  if (expires_at !== null) return `until ${expires_at.toISOString()}`
+  return drains_before === null ? 'until an administrator ends it' : 'until the gradual release is complete'
+}
 
 /** `row` is the intervention afterwards. */
 async function effectsOf(tx: ReadTx, row: InterventionRow, mail: QueueCounts | undefined): Promise<string[]> {
@@ -49,10 +51,10 @@ async function effectsOf(tx: ReadTx, row: InterventionRow, mail: QueueCounts | u
     ]
   }
   const effects: Record<InterventionRow['kind'], string> = {
-    warn: `The project is warned ${expiryText(row.expires_at)}. Its mail is not affected.`,
-    pace: `At most ${row.pace_per_hour} recipients per hour are handed over ${expiryText(row.expires_at)}. New mail is accepted. ${waiting}`,
-    hold: `No mail is handed over ${expiryText(row.expires_at)}. New mail is accepted. ${waiting}`,
-    lock: `No mail is accepted or handed over ${expiryText(row.expires_at)}. ${waiting}`,
+    warn: `The project is warned ${expiryText(row)}. Its mail is not affected.`,
+    pace: `At most ${row.pace_per_hour} recipients per hour are handed over ${expiryText(row)}. New mail is accepted. ${waiting}`,
+    hold: `No mail is handed over ${expiryText(row)}. New mail is accepted. ${waiting}`,
+    lock: `No mail is accepted or handed over ${expiryText(row)}. ${waiting}`,
   }
   return [effects[row.kind]]
 }
@@ -88,8 +90,8 @@ function outlasts(other: InterventionRow, row: InterventionRow): boolean {
   return other.expires_at === null || other.expires_at > row.expires_at
 }
 
-const outlastingText = ({ id, kind, pace_per_hour, expires_at }: InterventionRow): string =>
-  `Intervention ${id} is also in force ${expiryText(expires_at)}: ${kind}${pace_per_hour === null ? '' : ` of ${pace_per_hour} per hour`}.`
+const outlastingText = (row: InterventionRow): string =>
+  `Intervention ${row.id} is also in force ${expiryText(row)}: ${row.kind}${row.pace_per_hour === null ? '' : ` of ${row.pace_per_hour} per hour`}.`
 
 const strictness: Record<InterventionRow['kind'], number> = { warn: 0, pace: 1, hold: 2, lock: 3 }
 

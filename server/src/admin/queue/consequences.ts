@@ -11,6 +11,29 @@ export function otherObstacles(project: ProjectRow): string[] {
   ]
 }
 
+const daysUntilFailure = 7
+
+/** How long a gradual release takes. */
+export const gradualEffect = (perMinute: number, ready: number): string =>
+  `At ${perMinute.toLocaleString('en')} per minute, ${
+    ready === 1 ? 'the queued recipient takes' : `the ${ready.toLocaleString('en')} queued recipients take`
+  } about ${durationText(Math.ceil(ready / perMinute))}.`
+
+export const gradualWarnings = (perMinute: number, ready: number): string[] =>
+  ready / perMinute > daysUntilFailure * 24 * 60
+    ? [
+        `The release takes longer than ${daysUntilFailure} days. Mail that waits for ${daysUntilFailure} days fails.`,
+      ]
+    : []
+
+function durationText(minutes: number): string {
+  const hours = Math.floor(minutes / 60)
+  if (hours >= 48) return `${Math.round(hours / 24)} days`
+  return [...(hours > 0 ? [`${hours} h`] : []), ...(minutes % 60 > 0 ? [`${minutes % 60} min`] : [])].join(
+    ' ',
+  )
+}
+
 /** For mail that is released while a pace is in force. */
 export const paceSentences = (pacePerHour: number | null): string[] =>
   pacePerHour === null

@@ -44,6 +44,7 @@ const samples: Record<string, Record<string, string>> = {
   'control.members': { role: `'viewer'` },
   'control.domains': { mta_provider: `'service'` },
   'control.interventions': { kind: `'warn'`, source: `'administrator'` },
+  'control.discards': { finished_at: 'now()' },
   'control.reversals': { field: `'admin_plan_id'`, original: `'1'`, override: `'2'` },
   'control.queue_restrictions': { kind: `'hold'` },
   'control.identities': { provider: `'service'`, domain_id: `nextval('sample')` },

@@ -148,6 +148,21 @@ export interface ControlDenials {
   project_id: number | null;
 }
 
+export interface ControlDiscards {
+  accepted_before: Timestamp;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
+  id: Generated<number>;
+  matched: number;
+  older_than: Timestamp | null;
+  project_id: number;
+  reason: string;
+  recipient_domain: string | null;
+  stopped_at: Timestamp | null;
+  tag: string | null;
+  updated_at: Generated<Timestamp>;
+}
+
 export interface ControlDispatchHolds {
   held_at: Generated<Timestamp>;
   scope: string;
@@ -313,6 +328,7 @@ export interface ControlIdentities {
 
 export interface ControlInterventions {
   created_at: Generated<Timestamp>;
+  drains_before: Timestamp | null;
   ended_at: Timestamp | null;
   ended_by: string | null;
   evidence: Json | null;
@@ -702,6 +718,19 @@ export interface MailDeliveryAttempts {
   status: number | null;
 }
 
+export interface MailDiscards {
+  cursor_message_id: string | null;
+  cursor_recipient_no: number | null;
+  discarded: Generated<number>;
+  finished_at: Timestamp | null;
+  has_discarded: Generated<boolean>;
+  has_found: Generated<boolean>;
+  id: number;
+  project_id: number;
+  shard: Generated<number>;
+  updated_at: Generated<Timestamp>;
+}
+
 export interface MailDispatch {
   attempt: Generated<number>;
   due_at: Generated<Timestamp>;
@@ -910,6 +939,7 @@ export interface DB {
   "control.audit_people": ControlAuditPeople;
   "control.daily_counts": ControlDailyCounts;
   "control.denials": ControlDenials;
+  "control.discards": ControlDiscards;
   "control.dispatch_holds": ControlDispatchHolds;
   "control.dkim_keys": ControlDkimKeys;
   "control.dkim_usage": ControlDkimUsage;
@@ -959,6 +989,7 @@ export interface DB {
   "mail.daily_counters": MailDailyCounters;
   "mail.deliveries": MailDeliveries;
   "mail.delivery_attempts": MailDeliveryAttempts;
+  "mail.discards": MailDiscards;
   "mail.dispatch": MailDispatch;
   "mail.endpoint_queues": MailEndpointQueues;
   "mail.events": MailEvents;

@@ -108,6 +108,12 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'queue.show': operation('GET /projects/:project_id/queue', 200),
   'queue.hold': operation('POST /projects/:project_id/queue/hold', 200, reasonAlways),
   'queue.release': operation('POST /projects/:project_id/queue/release', 200, reasonAlways),
+  'queue.discard': operation('POST /projects/:project_id/queue/discard', 202, reasonAlways),
+
+  'discards.list': operation('GET /projects/:project_id/queue/discards', 200),
+  'discards.show': operation('GET /projects/:project_id/queue/discards/:id', 200),
+  'discards.stop': operation('POST /projects/:project_id/queue/discards/:id/stop', 200, reasonAlways),
+  'discards.resume': operation('POST /projects/:project_id/queue/discards/:id/resume', 200, reasonAlways),
 
   'interventions.list': operation('GET /projects/:project_id/interventions', 200),
   'interventions.create': operation('POST /projects/:project_id/interventions', 201, reasonAlways),

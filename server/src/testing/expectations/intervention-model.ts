@@ -7,6 +7,8 @@ export interface ModelIntervention {
   pace: number | null
   expiry: ModelExpiry | null
   endedBy: string | null
+  /** For a gradual release: whether the mail that waited for it is still queued. */
+  drains?: 'waiting' | 'gone'
 }
 
 export interface ModelExpiry {
@@ -42,6 +44,7 @@ export class InterventionModel {
   /** Operation, main resource and related resources of each audit row. */
   readonly audit: string[] = []
   readonly events: string[] = []
+  hasMail = false
 
   inForce(kind?: string): ModelIntervention[] {
     return this.interventions.filter(
@@ -84,6 +87,31 @@ export class InterventionModel {
 
   release(): string | undefined {
     return this.#turn('release', false)
+  }
+
+  /** Without mail, no pace starts. */
+  releaseGradually(pace: number): string | undefined {
+    if (!this.hasMail) return this.release()
+    const holds = this.inForce('hold').length
+    if (this.inForce().length - holds >= most) return 'limit_exceeded'
+    this.#lift('hold')
+    this.interventions.push({ kind: 'pace', pace, expiry: null, endedBy: null, drains: 'waiting' })
+    const resources = Array<string>(holds + 1).fill('intervention')
+    this.#record('queue.release', holds > 0 ? ['queue', ...resources] : resources)
+    return undefined
+  }
+
+  /** All queued mail is handed over. */
+  handOver(): void {
+    this.hasMail = false
+    for (const one of this.inForce()) if (one.drains) one.drains = 'gone'
+  }
+
+  drain(): void {
+    for (const one of this.inForce().filter(({ drains }) => drains === 'gone')) {
+      one.endedBy = 'drained'
+      this.#record('interventions.drain', ['intervention'])
+    }
   }
 
   #turn(act: string, isHeld: boolean): string | undefined {

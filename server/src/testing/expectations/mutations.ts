@@ -55,6 +55,7 @@ function withoutBody(make: Fixtures, route: string): Scenario {
     routing: make.makeRoute,
     'api-keys': async (projectId) => (await make.makeApiKey(projectId)).resource,
     interventions: make.makeIntervention,
+    discards: make.makeDiscard,
     reversals: make.makeReversal,
     plans: () => make.makePlan(),
     users: () => make.makeUser(),

@@ -289,6 +289,13 @@ export function mailScenarios(make: Fixtures, admin: Client, database: TestDatab
       : admin.patch(`/projects/${there.id}`, { is_locked: true, reason }))
     return there
   }
+  const withDiscard = async (status: 'running' | 'stopped', below: string) => {
+    const { id, body } = await withMail('')
+    const discard = await make.makeDiscard(id)
+    const path = `/projects/${id}/queue/discards/${discard.id}`
+    if (status === 'running') await admin.post(`${path}/resume`, { reason: 'Needed' })
+    return { path: `${path}${below}`, body }
+  }
   return {
     'queue.hold': [
       { what: 'holds the queued messages', prepare: () => withMail('/hold') },
@@ -305,10 +312,32 @@ export function mailScenarios(make: Fixtures, admin: Client, database: TestDatab
     'queue.release': [
       { what: 'releases the messages', prepare: () => after('hold', '/release') },
       {
+        what: 'releases the messages gradually',
+        prepare: async () => ({ ...(await after('hold', '/release')), body: { per_minute: 100 } }),
+      },
+      {
         what: 'changes nothing',
         changesNothing: true,
         prepare: () => withMail('/release'),
       },
+    ],
+    'queue.discard': [
+      { what: 'discards all queued messages', prepare: () => withMail('/discard') },
+      {
+        what: 'discards messages that match',
+        prepare: async () => ({
+          ...(await withMail('/discard')),
+          body: { older_than: '2027-01-01T00:00:00Z', tag: 'newsletter', recipient_domain: 'Example.net' },
+        }),
+      },
+    ],
+    'discards.stop': [
+      { what: 'stops a discard', prepare: () => withDiscard('running', '/stop') },
+      { what: 'changes nothing', changesNothing: true, prepare: () => withDiscard('stopped', '/stop') },
+    ],
+    'discards.resume': [
+      { what: 'resumes a discard', prepare: () => withDiscard('stopped', '/resume') },
+      { what: 'changes nothing', changesNothing: true, prepare: () => withDiscard('running', '/resume') },
     ],
     'messages.cancel': [
       {

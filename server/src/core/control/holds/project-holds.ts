@@ -9,6 +9,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { countCap } from '../../shared/counts.ts'
 import { nullable, Timestamp } from '../../shared/wire.ts'
 import type { Change } from '../audit/record.ts'
+import { releaseGradually } from '../interventions/gradual-release.ts'
 import {
   type Decision,
   endInForce,
@@ -68,9 +69,17 @@ export async function queueView(
 export const holdQueue = (tx: Tx, project: Lockable, decision: Decision): Promise<Change[]> =>
   audited(tx, project, () => imposeForever(tx, project, 'hold', decision))
 
-/** Ends every hold. */
-export const releaseQueue = (tx: Tx, project: Lockable): Promise<Change[]> =>
-  audited(tx, project, () => endInForce(tx, project, 'hold'))
+/** Ends every hold. With `gradually`, also starts a pace that ends when the mail that is ready now is gone. */
+export const releaseQueue = (
+  tx: Tx,
+  project: Lockable,
+  gradually?: { perMinute: number; decision: Decision },
+): Promise<Change[]> =>
+  audited(tx, project, () =>
+    gradually
+      ? releaseGradually(tx, project, gradually.perMinute, gradually.decision)
+      : endInForce(tx, project, 'hold'),
+  )
 
 async function audited(tx: Tx, { id }: Lockable, act: () => Promise<Settled>): Promise<Change[]> {
   const before = { is_held: (await findHold(tx, id)) !== undefined }

@@ -2,11 +2,16 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { recordAudit, system } from '../audit/record.ts'
 import type { SystemOperation } from '../audit/unattended-operations.ts'
-import { findProject, lockProject, projectChange } from '../projects/projects.ts'
+import { findProject, lockProject, type ProjectRow, projectChange } from '../projects/projects.ts'
 import { databaseTime, find, listExpired } from './interventions.sql.ts'
-import { endIntervention, findIntervention, interventionChange } from './interventions.ts'
+import {
+  endIntervention,
+  findIntervention,
+  type InterventionRow,
+  interventionChange,
+} from './interventions.ts'
+import type { InterventionEnd } from './wire.ts'
 
-const expireOperation: SystemOperation = 'interventions.expire'
 const endedAtOnce = 100
 
 /**
@@ -40,20 +45,34 @@ async function endIfExpired(tx: Tx, projectId: number, id: number): Promise<bool
   const { expires_at, ended_at } = current
   const isExpired = ended_at === null && expires_at !== null && expires_at <= (await databaseTime(tx))
   if (!isExpired) return false
-  const { project, changes } = await endIntervention(tx, before, current, 'expiry')
+  await endBySystem(tx, before, current, {
+    endedBy: 'expiry',
+    operation: 'interventions.expire',
+    reason: `Expired at ${expires_at.toISOString()}.`,
+  })
+  return true
+}
+
+/** Ends an intervention with an audit row of the system. The caller holds the project's lock. */
+export async function endBySystem(
+  tx: Tx,
+  before: ProjectRow,
+  current: InterventionRow,
+  { endedBy, operation, reason }: { endedBy: InterventionEnd; operation: SystemOperation; reason: string },
+): Promise<void> {
+  const { project, changes } = await endIntervention(tx, before, current, endedBy)
   const [change, ...related] = changes.map(interventionChange)
-  if (!change) throw new Error(`intervention ${id} was not ended`)
-  if (project !== before) related.push(projectChange(before, await findProject(tx, projectId)))
+  if (!change) throw new Error(`intervention ${current.id} was not ended`)
+  if (project !== before) related.push(projectChange(before, await findProject(tx, before.id)))
   await recordAudit(tx, {
     actor: system,
     requestId: randomUUIDv7(),
-    operation: expireOperation,
-    projectId,
+    operation,
+    projectId: before.id,
     change,
     related,
-    reason: `Expired at ${expires_at.toISOString()}.`,
+    reason,
     limitException: null,
     subject: null,
   })
-  return true
 }

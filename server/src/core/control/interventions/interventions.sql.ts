@@ -19,6 +19,8 @@ export interface NewIntervention {
   public_note: string | null
   pace_per_hour: number | null
   expires_at: Date | null
+  /** Only for a gradual release. */
+  drains_before?: Date | null
 }
 
 const columns = sql`
@@ -33,12 +35,13 @@ const one = (rows: InterventionRow[]): InterventionRow => {
 export async function insert(
   tx: Tx,
   projectId: number,
-  { kind, started_by, reason, public_note, pace_per_hour, expires_at }: NewIntervention,
+  { kind, started_by, reason, public_note, pace_per_hour, expires_at, drains_before = null }: NewIntervention,
 ): Promise<InterventionRow> {
   const { rows } = await sql<InterventionRow>`
-    insert into control.interventions (project_id, kind, source, started_by, reason, public_note, pace_per_hour, expires_at)
+    insert into control.interventions (project_id, kind, source, started_by, reason, public_note, pace_per_hour, expires_at,
+                                       drains_before)
     values (${projectId}, ${kind}, 'administrator', ${started_by}, ${reason}, ${public_note}, ${pace_per_hour},
-            ${expires_at})
+            ${expires_at}, ${drains_before})
     returning ${columns}`.execute(tx)
   return one(rows)
 }
@@ -135,6 +138,16 @@ export async function databaseTime(tx: ReadTx): Promise<Date> {
   const [row] = rows
   if (!row) throw new Error('the clock returned no row')
   return row.now
+}
+
+/** Gradual releases, the oldest first. */
+export async function listDraining(
+  tx: ReadTx,
+): Promise<{ id: number; project_id: number; drains_before: Date }[]> {
+  const { rows } = await sql<{ id: number; project_id: number; drains_before: Date }>`
+    select id, project_id, drains_before from control.interventions
+     where ended_at is null and drains_before is not null order by id`.execute(tx)
+  return rows
 }
 
 /** Interventions whose time is over, the earliest first. */

@@ -66,6 +66,7 @@ export const interventionView = (row: InterventionRow): Static<typeof Interventi
   pace_per_hour: row.pace_per_hour,
   evidence: row.evidence,
   expires_at: row.expires_at?.toISOString() ?? null,
+  drains_before: row.drains_before?.toISOString() ?? null,
   ended_at: row.ended_at?.toISOString() ?? null,
   ended_by: row.ended_by,
   created_at: row.created_at.toISOString(),
@@ -107,6 +108,8 @@ export interface Decision {
 
 export interface WantedIntervention extends Partial<InterventionConfig>, Decision {
   kind: InterventionKind
+  /** Only for a gradual release. */
+  drains_before?: Date | null
 }
 
 export async function startIntervention<Project extends Lockable>(
@@ -126,10 +129,10 @@ export async function startIntervention<Project extends Lockable>(
 async function start<Project extends Lockable>(
   tx: Tx,
   project: Project,
-  { kind, actorId, reason, ...config }: WantedIntervention,
+  { kind, actorId, reason, drains_before = null, ...config }: WantedIntervention,
 ): Promise<Settled<Project> & { row: InterventionRow }> {
   const row = await insert(tx, project.id, {
-    ...{ kind, started_by: actorId, reason: reason ?? '' },
+    ...{ kind, started_by: actorId, reason: reason ?? '', drains_before },
     ...(await checked(tx, kind, config)),
   })
   return { row, project: await settle(tx, project), changes: [{ before: null, after: row }] }

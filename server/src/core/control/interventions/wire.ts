@@ -46,6 +46,11 @@ export const Intervention = Type.Object(
       Type.Object({}, { additionalProperties: true, description: 'The figures a policy acted on.' }),
     ),
     expires_at: nullable(expiry),
+    drains_before: nullable({
+      ...Timestamp,
+      description:
+        'For a gradual release: the pace ends when the mail that was ready at this time is no longer queued.',
+    }),
     ended_at: nullable({ ...Timestamp, description: 'Null while the intervention is in force.' }),
     ended_by: nullable(
       oneOf(interventionEnds, {

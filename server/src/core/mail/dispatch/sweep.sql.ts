@@ -103,6 +103,10 @@ export const expireReady = (
          order by due_at limit ${limit} for update skip locked`,
   )
 
+/** Fails messages whose rows the transaction has locked. */
+export const expireLocked = (tx: Tx, reply: string, ctids: readonly string[]): Promise<number> =>
+  ctids.length === 0 ? Promise.resolve(0) : expire(tx, reply, sql`select unnest(${ctids}::tid[])`)
+
 /**
  * A recipient whose status a report has set in the meantime keeps that status, and no result is published.
  */
@@ -110,7 +114,7 @@ async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise
   const { rows: counted } = await sql<{ expired: number }>`
     with expired as (
       delete from mail.dispatch where ctid = any(array(${rows}))
-      returning shard, message_id, recipient_no, attempt, project_id, recipient
+      returning shard, message_id, recipient_no, attempt, project_id, provider, recipient
     ), changed as (
       update mail.recipients as recipients set status = 'failed', reply = ${reply}, updated_at = postern.now()
         from expired
@@ -121,7 +125,7 @@ async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise
     ), result as (
       insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient,
                                         diagnostic, due_at)
-      select message_id, recipient_no, attempt, project_id, 'failed', false, recipient, ${reply}, postern.now()
+      select message_id, recipient_no, attempt, project_id, 'failed', provider = 'none', recipient, ${reply}, postern.now()
         from expired join changed using (message_id, recipient_no)
     )
     select count(*)::int as expired from expired`.execute(tx)

@@ -78,6 +78,7 @@ const started = ({ id }: Project, kind: string, config: View): View => ({
   pace_per_hour: config['pace_per_hour'],
   evidence: null,
   expires_at: config['expires_at'],
+  drains_before: null,
   ended_at: null,
   ended_by: null,
   created_at: aTime,

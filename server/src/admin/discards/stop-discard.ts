@@ -1,0 +1,39 @@
+import { discardChange, discardView, lockDiscard, stopDiscard } from '../../core/control/discards/discards.ts'
+import { Discard } from '../../core/control/discards/wire.ts'
+import { lockProject } from '../../core/control/projects/projects.ts'
+import { discardedBy } from '../../core/mail/dispatch/discards.ts'
+import { ProjectItemParams } from '../../platform/http/parameters.ts'
+import { adminOperation, unchanged } from '../operation.ts'
+
+export const stopDiscardOperation = adminOperation({
+  id: 'discards.stop',
+  kind: 'command',
+  path: '/admin/projects/:project_id/queue/discards/:id/stop',
+  summary: 'Stop a discard',
+  description:
+    'Stops a running discard. A batch of at most 1,000 recipients that a worker has begun is completed. A stopped discard can be resumed. Stopping it again changes nothing.',
+  params: ProjectItemParams,
+  body: {},
+  refusals: ['already_ended'],
+  example: { reason: 'The customer needs part of the mail after all' },
+  answer: Discard,
+  hasVersion: false,
+  preload: (mail, { project_id, id }) => discardedBy(mail, project_id, [id]),
+  async target(tx, { project_id, id }) {
+    await lockProject(tx, project_id)
+    return lockDiscard(tx, project_id, id)
+  },
+  async run({ tx, target: before, preloaded: discarded }) {
+    const after = await stopDiscard(tx, before)
+    const isChanged = after !== before
+    return {
+      audit: isChanged ? { projectId: before.project_id, change: discardChange(before, after) } : unchanged,
+      effects: isChanged
+        ? ['No further recipients are discarded. A batch of at most 1,000 that has begun is completed.']
+        : [],
+      warnings: [],
+      answer: discardView(after, discarded(before.id)),
+      version: null,
+    }
+  },
+})
