@@ -190,11 +190,13 @@ grant select, insert, update, delete on control.password_resets to postern_ident
 grant select (id, user_id, mailed_at, created_at, expires_at), update (token_hash, mailed_at), delete
   on control.password_resets to postern_admin;
 
--- Counters per UTC day: invitations and password reset messages. `key` is the SHA-256 of the counted object, so no address
--- is stored in plain text. Rows from earlier days are purged (core/control/access/password-reset.sql.ts).
+-- Counters per UTC day: invitations, password reset messages and notices about interventions. `key` is the SHA-256 of the
+-- counted object, so no address is stored in plain text. Rows from earlier days are purged
+-- (core/control/access/password-reset.sql.ts).
 create table control.daily_counts (
   kind text not null check (kind in (
-    'invitations of project', 'invitations of user', 'invitations of address', 'resets of account', 'resets of network')),
+    'invitations of project', 'invitations of user', 'invitations of address', 'resets of account', 'resets of network',
+    'intervention notices of project')),
   key bytea not null check (octet_length(key) = 32),
   day date not null default (postern.now() at time zone 'UTC')::date,
   count integer not null check (count > 0),
@@ -214,7 +216,7 @@ language sql security definer set search_path = pg_catalog as $$
   returning count
 $$;
 revoke execute on function control.count_today(text, text) from public;
-grant execute on function control.count_today(text, text) to postern_identity;
+grant execute on function control.count_today(text, text) to postern_identity, postern_admin;
 
 -- Purges expired sessions, challenges, used codes and attempt counters, up to `at_most` rows of each. Returns the largest
 -- number of rows deleted from one table.
@@ -1722,9 +1724,9 @@ create table control.interventions (
   version bigint not null default 1,
   created_at timestamptz not null default postern.now(),
   updated_at timestamptz not null default postern.now(),
-  check ((ended_at is null) = (ended_by is null))
+  check ((ended_at is null) = (ended_by is null)),
+  unique (project_id, id)
 );
-create index on control.interventions (project_id, id);
 create index on control.interventions (project_id, id) where ended_at is null;
 create index on control.interventions (expires_at) where ended_at is null and expires_at is not null;
 create index on control.interventions (id) where ended_at is null and drains_before is not null;
@@ -1734,6 +1736,32 @@ grant select on control.interventions to postern_readonly;
 -- Neither the reason nor the evidence.
 grant select (id, project_id, kind, public_note, pace_per_hour, expires_at, ended_at, created_at)
   on control.interventions to postern_customer;
+
+-- Appeals of a project's members against interventions, at most one for each.
+create table control.appeals (
+  intervention_id bigint primary key,
+  project_id bigint not null,
+  user_id bigint not null references control.users,
+  text text not null,
+  created_at timestamptz not null default postern.now(),
+  foreign key (project_id, intervention_id) references control.interventions (project_id, id) on delete cascade
+);
+call postern.protect('control.appeals');
+grant select on control.appeals to postern_admin, postern_readonly;
+grant select, insert on control.appeals to postern_customer;
+
+-- Interventions that started or ended and of which the project's owner has not been notified. A row is deleted once the
+-- notice has been emailed.
+create table control.intervention_notices (
+  intervention_id bigint primary key,
+  project_id bigint not null,
+  created_at timestamptz not null default postern.now(),
+  foreign key (project_id, intervention_id) references control.interventions (project_id, id) on delete cascade
+);
+create index on control.intervention_notices (created_at);
+call postern.protect('control.intervention_notices');
+grant select, insert, update, delete on control.intervention_notices to postern_admin;
+grant select on control.intervention_notices to postern_readonly;
 
 -- Temporary overrides: what a project's field returns to at a given time, at most one for each field. An edit of the
 -- field without an expiry deletes its row. A second temporary override keeps `original`.

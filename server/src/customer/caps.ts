@@ -28,6 +28,7 @@ export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
   'messages.send': ['max_mails_per_day', 'max_mails_per_month', 'max_bytes_per_day'],
   'messages.send-batch': ['max_mails_per_day', 'max_mails_per_month', 'max_bytes_per_day'],
   'messages.cancel': 'creates nothing',
+  'notices.appeal': 'creates nothing',
   'suppressions.create': ['max_suppressions'],
   'endpoints.create': ['max_endpoints'],
   'endpoints.rotate': 'creates nothing',
@@ -45,6 +46,7 @@ export const boundedOtherwise: Readonly<Record<string, string>> = {
     'A request with an Idempotency-Key, for 24 hours: POSTERN_REQUESTS_PER_MINUTE_PER_USER and _PER_API_KEY.',
   'control.outbox':
     'Commands to the mail side, deleted within seconds: POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT and POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT; one replay of a time range per endpoint.',
+  'control.appeals': 'Appeals against interventions: one per intervention.',
   'control.project_activity':
     'Changes in a project: its newest 50,000 rows, for POSTERN_ACTIVITY_RETENTION_DAYS.',
   'control.project_activity_heads': 'The head of the activity chain: one row per project.',

@@ -75,6 +75,10 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'usage.show': 'refused',
   'sending.explain': 'refused',
 
+  'notices.list': 'refused',
+  'notices.show': 'refused',
+  'notices.appeal': 'refused',
+
   'activity.list': 'refused',
 
   'invitations.list': 'refused',

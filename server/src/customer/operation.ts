@@ -137,6 +137,8 @@ export interface Mutation<
   answer?: Answer
   /** Describes the successful response. If absent, the sentence for the operation's kind is used. */
   means?: string
+  /** The resource has no version, so the response has no ETag. */
+  hasVersion?: false
   /** The response contains a secret. The secret is returned only once; a replayed response omits it. */
   revealsSecret?: true
   /**

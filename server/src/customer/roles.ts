@@ -76,6 +76,10 @@ export const allowedRoles = {
   'usage.show': everyone,
   'sending.explain': everyone,
 
+  'notices.list': everyone,
+  'notices.show': everyone,
+  'notices.appeal': managers,
+
   // The activity contains members' addresses and the configuration of keys and webhooks.
   'activity.list': managers,
 

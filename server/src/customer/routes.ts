@@ -38,6 +38,9 @@ import { listMessagesQuery } from './messages/list-messages.ts'
 import { sendBatchOperation } from './messages/send-batch.ts'
 import { sendMessageOperation } from './messages/send-message.ts'
 import { showMessageQuery } from './messages/show-message.ts'
+import { appealNoticeOperation } from './notices/appeal-notice.ts'
+import { listNoticesQuery } from './notices/list-notices.ts'
+import { showNotice } from './notices/show-notice.ts'
 import type { CustomerDeps, CustomerOperation } from './operation.ts'
 import { createProjectOperation } from './projects/create-project.ts'
 import { deleteProjectOperation } from './projects/delete-project.ts'
@@ -96,6 +99,10 @@ export const customerOperations: readonly CustomerOperation[] = [
 
   showUsageQuery,
   explainSendingQuery,
+
+  listNoticesQuery,
+  showNotice,
+  appealNoticeOperation,
 
   listEndpointsQuery,
   createEndpointOperation,

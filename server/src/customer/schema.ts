@@ -98,9 +98,9 @@ function successesOf(operation: CustomerOperation): object {
       return { [status]: answered(means, operation.answer) }
     }
     case 'mutation': {
-      const { kind, answer, means = meaningOf[kind], runsIn } = operation
+      const { kind, answer, means = meaningOf[kind], runsIn, hasVersion = kind !== 'enqueue' } = operation
       if (kind === 'delete') return { 204: { ...deleted, description: means } }
-      const headers = runsIn === 'mail' ? {} : { headers: successHeaders(kind, kind !== 'enqueue') }
+      const headers = runsIn === 'mail' ? {} : { headers: successHeaders(kind, hasVersion) }
       return { [successOfKind[kind]]: { ...answered(means, answer), ...headers } }
     }
   }

@@ -72,6 +72,10 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   // Reveals what sending a message reveals.
   'sending.explain': 'messages:send',
 
+  'notices.list': null,
+  'notices.show': null,
+  'notices.appeal': null,
+
   'activity.list': null,
 
   'invitations.list': null,

@@ -176,6 +176,11 @@ const ownTags: Tag[] = [
     description: 'Warnings, paces, holds and locks of a project.',
   },
   {
+    name: 'notices',
+    'x-displayName': 'Notices',
+    description: 'Interventions in a project, as its members see them, and appeals.',
+  },
+  {
     name: 'reversals',
     'x-displayName': 'Reversals',
     description: 'Temporary overrides, and the values that are restored when they expire.',

@@ -8,6 +8,7 @@ import {
   reconcileIdentity,
 } from '../core/control/domains/reconcile-identities.ts'
 import { sendDisabledNotices } from '../core/control/endpoints/disabled-notices.ts'
+import { sendInterventionNotices } from '../core/control/interventions/notice-mails.ts'
 import {
   type InvitationDeps,
   sendDueInvitations,
@@ -87,6 +88,10 @@ function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
     'invitations.sweep': { cron: everyMinute, run: () => sendDueInvitations(deps, maxInvitations, end()) },
     'password-resets.sweep': { cron: everyMinute, run: () => sendDueResets(deps, maxResets, end()) },
     'endpoints.notify': { cron: everyMinute, run: () => sendDisabledNotices(deps, maxNotices, end()) },
+    'interventions.notify': {
+      cron: everyMinute,
+      run: () => sendInterventionNotices(deps, maxNotices, end()),
+    },
     'forwards.confirm': { cron: everyMinute, run: () => sendConfirmations(deps, maxConfirmations, end()) },
     chores: { cron: everyMinute, run: () => doChores(deps) },
     'messages.cancel': {

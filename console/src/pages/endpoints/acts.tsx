@@ -22,6 +22,8 @@ const events: Record<EventType, string> = {
   'endpoint.disabled': 'another endpoint was deactivated',
   'project.locked': 'sending is blocked',
   'project.unlocked': 'sending is allowed again',
+  'project.intervened': 'the project was warned, slowed down, held or locked',
+  'project.reinstated': 'a warning, pace, hold or lock has ended',
 }
 
 interface EndpointForm {

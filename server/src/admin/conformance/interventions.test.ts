@@ -97,7 +97,7 @@ async function storedState(projectId: number): Promise<StoredState> {
                        (select string_agg(entry ->> 'resource', ' ' order by place)
                           from jsonb_array_elements(related) with ordinality as related (entry, place))) order by seq)
                from control.audit where chain = $1 and operation <> 'projects.create') as audit,
-            (select json_agg(payload ->> 'type' order by id) from control.outbox
+            (select json_agg(concat_ws(' ', payload ->> 'type', payload -> 'data' ->> 'kind') order by id) from control.outbox
               where project_id = $1 and topic = 'event') as events
        from control.projects as projects join control.project_stats as stats on stats.project_id = projects.id
       where projects.id = $1`,

@@ -22,11 +22,13 @@ const restrictionOf = (projectId: number) =>
     'select kind, pace_per_hour from control.queue_restrictions where project_id = $1',
     [projectId],
   )
-const eventsOf = (projectId: number) =>
-  database.query<{ type: string }>(
-    `select payload ->> 'type' as type from control.outbox where project_id = $1 and topic = 'event' order by id`,
-    [projectId],
-  )
+const eventsOf = async (projectId: number) =>
+  (
+    await database.query<{ type: string }>(
+      `select payload ->> 'type' as type from control.outbox where project_id = $1 and topic = 'event' order by id`,
+      [projectId],
+    )
+  ).map(({ type }) => type)
 
 describe('interventions.create', () => {
   test('locks a project until a time: one audit row, and the project changes with it', async () => {
@@ -50,6 +52,7 @@ describe('interventions.create', () => {
       expires_at: new Date(expires_at).toISOString(),
       ended_at: null,
       ended_by: null,
+      appeal: null,
     })
     assert.equal(created_at, updated_at)
     assert.equal(answer.headers.get('location'), `/v1/admin${sender.path}/interventions/${id}`)
@@ -58,7 +61,7 @@ describe('interventions.create', () => {
     const after = await admin.get(sender.path)
     const versionOf = ({ headers }: typeof after) => Number(headers.get('etag')?.replaceAll('"', ''))
     assert.deepEqual([after.body.is_locked, versionOf(after)], [true, versionOf(before) + 1])
-    assert.deepEqual(await eventsOf(sender.id), [{ type: 'project.locked' }])
+    assert.deepEqual(await eventsOf(sender.id), ['project.intervened', 'project.locked'])
     const row = (await auditRowOf(database, answer)) ?? assert.fail()
     assert.deepEqual(
       [row.operation, row.reason, row.before, (row.after as { kind: string }).kind],
@@ -156,7 +159,7 @@ describe('projects.edit with is_locked', () => {
       [row.operation, row.before, (row.after as { kind: string }).kind],
       ['projects.edit', null, 'lock'],
     )
-    assert.deepEqual(await eventsOf(id), [{ type: 'project.locked' }])
+    assert.deepEqual(await eventsOf(id), ['project.intervened', 'project.locked', 'project.intervened'])
     const again = await admin.patch(path, { is_locked: true, reason })
     assert.equal(await auditRowOf(database, again), undefined)
     const withoutReason = await admin.patch((await makeSender()).path, { is_locked: true })
@@ -178,6 +181,8 @@ describe('projects.edit with is_locked', () => {
       all.map(({ ended_by }: { ended_by: string }) => ended_by),
       ['administrator', 'administrator'],
     )
-    assert.deepEqual(await eventsOf(id), [{ type: 'project.locked' }, { type: 'project.unlocked' }])
+    assert.deepEqual((await eventsOf(id)).slice(3), [
+      ...['project.reinstated', 'project.reinstated', 'project.unlocked'],
+    ])
   })
 })

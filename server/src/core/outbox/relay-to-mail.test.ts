@@ -53,8 +53,12 @@ describe('a message from control to mail', () => {
     await lock(id, true)
     await lock(id, false)
     await relayToMail(deps)
+    const [{ id: intervention_id }] = (await admin.get(`/projects/${id}/interventions`)).body.data
+    const data = { intervention_id, kind: 'lock', public_note: null, pace_per_hour: null, expires_at: null }
     assert.deepEqual(await eventsOf(id), [
+      { type: 'project.intervened', data },
       { type: 'project.locked', data: { id } },
+      { type: 'project.reinstated', data },
       { type: 'project.unlocked', data: { id } },
     ])
     assert.deepEqual(await deliveriesOf(id), [
@@ -202,7 +206,9 @@ describe('the control outbox', () => {
     isOver = true
     await Promise.all(workers)
     await relayToMail(deps)
-    const expected = locks.map((isLocked) => (isLocked ? 'project.locked' : 'project.unlocked'))
+    const expected = locks.flatMap((isLocked) =>
+      isLocked ? ['project.intervened', 'project.locked'] : ['project.reinstated', 'project.unlocked'],
+    )
     for (const { id } of projects) {
       assert.deepEqual(
         (await eventsOf(id)).map(({ type }) => type),

@@ -16,6 +16,8 @@ export const eventTypes = [
   'endpoint.disabled',
   'project.locked',
   'project.unlocked',
+  'project.intervened',
+  'project.reinstated',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]

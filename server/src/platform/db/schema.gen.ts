@@ -73,6 +73,14 @@ export interface ControlApiKeyStats {
   project_id: number;
 }
 
+export interface ControlAppeals {
+  created_at: Generated<Timestamp>;
+  intervention_id: number;
+  project_id: number;
+  text: string;
+  user_id: number;
+}
+
 export interface ControlAudit {
   actor_digest: Buffer;
   actor_id: number;
@@ -324,6 +332,12 @@ export interface ControlIdentities {
   retiring_at: Timestamp | null;
   state: Generated<string>;
   updated_at: Generated<Timestamp>;
+}
+
+export interface ControlInterventionNotices {
+  created_at: Generated<Timestamp>;
+  intervention_id: number;
+  project_id: number;
 }
 
 export interface ControlInterventions {
@@ -932,6 +946,7 @@ export interface DB {
   "control.accounts": ControlAccounts;
   "control.api_key_stats": ControlApiKeyStats;
   "control.api_keys": ControlApiKeys;
+  "control.appeals": ControlAppeals;
   "control.audit": ControlAudit;
   "control.audit_checkpoints": ControlAuditCheckpoints;
   "control.audit_covered": ControlAuditCovered;
@@ -955,6 +970,7 @@ export interface DB {
   "control.heartbeat": ControlHeartbeat;
   "control.idempotency": ControlIdempotency;
   "control.identities": ControlIdentities;
+  "control.intervention_notices": ControlInterventionNotices;
   "control.interventions": ControlInterventions;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;

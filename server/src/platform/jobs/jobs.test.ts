@@ -37,6 +37,7 @@ async function startJobs(
     'invitations.sweep': nothing,
     'password-resets.sweep': nothing,
     'endpoints.notify': nothing,
+    'interventions.notify': nothing,
     'forwards.confirm': nothing,
     'domains.notify': nothing,
     chores: nothing,

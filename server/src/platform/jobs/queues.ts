@@ -29,6 +29,8 @@ export interface Payloads {
   'password-resets.sweep': Record<string, never>
   /** Every minute: sends notices to the owners of disabled endpoints. */
   'endpoints.notify': Record<string, never>
+  /** Every minute: sends notices to the owners of projects with an intervention that started or ended. */
+  'interventions.notify': Record<string, never>
   /**
    * Every minute, and after a forwarding route is created: sends confirmation requests to unconfirmed
    * targets.
@@ -74,6 +76,7 @@ export const queues: Record<QueueName, QueueOptions> = {
   'invitations.sweep': everyMinute,
   'password-resets.sweep': everyMinute,
   'endpoints.notify': everyMinute,
+  'interventions.notify': everyMinute,
   'forwards.confirm': everyMinute,
   chores: everyMinute,
 }

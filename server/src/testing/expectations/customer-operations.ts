@@ -106,6 +106,10 @@ export const expectedCustomerOperations: Readonly<Record<string, ExpectedOperati
   'sending.explain': withKeyPath('GET /explain', 200, 'viewer', 'messages:send'),
   'usage.show': withKeyPath('GET /usage', 200, 'viewer', 'usage:read'),
 
+  'notices.list': inProject('GET /notices', 200, 'viewer'),
+  'notices.show': inProject('GET /notices/:id', 200, 'viewer'),
+  'notices.appeal': inProject('POST /notices/:id/appeal', 201, 'admin'),
+
   'activity.list': inProject('GET /activity', 200, 'admin'),
 
   'invitations.list': operation('GET /invitations', 200, 'signed in'),

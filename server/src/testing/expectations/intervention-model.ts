@@ -61,7 +61,7 @@ export class InterventionModel {
 
   create(kind: string, pace: number | null, expiry: ModelExpiry | null): string | undefined {
     if (this.inForce().length >= most) return 'limit_exceeded'
-    this.interventions.push({ kind, pace, expiry, endedBy: null })
+    this.#start(kind, pace, expiry)
     this.#record('interventions.create', ['intervention', ...this.#settle()])
     return undefined
   }
@@ -76,7 +76,7 @@ export class InterventionModel {
 
   end(which: ModelIntervention): string | undefined {
     if (which.endedBy !== null) return 'already_ended'
-    which.endedBy = 'administrator'
+    this.#finish(which, 'administrator')
     this.#record('interventions.end', ['intervention', ...this.#settle()])
     return undefined
   }
@@ -183,7 +183,7 @@ export class InterventionModel {
     let left = count
     for (const one of this.inForce().filter(isDue).sort(byExpiry)) {
       if (left-- <= 0) return
-      one.endedBy = 'expiry'
+      this.#finish(one, 'expiry')
       this.#record('interventions.expire', ['intervention', ...this.#settle()])
     }
     const reversals = [...this.reversals].map(([field, reversal]) => ({ field, ...reversal }))
@@ -207,13 +207,23 @@ export class InterventionModel {
     if (this.inForce(kind).some((one) => one.expiry?.at === expiry?.at)) return 0
     // Nothing keeps an administrator from stopping a project for good.
     if (expiry !== null && this.inForce().length >= most) return 'limit_exceeded'
-    this.interventions.push({ kind, pace: null, expiry, endedBy: null })
+    this.#start(kind, null, expiry)
     return 1
+  }
+
+  #start(kind: string, pace: number | null, expiry: ModelExpiry | null): void {
+    this.interventions.push({ kind, pace, expiry, endedBy: null })
+    this.events.push(`project.intervened ${kind}`)
+  }
+
+  #finish(which: ModelIntervention, by: string): void {
+    which.endedBy = by
+    this.events.push(`project.reinstated ${which.kind}`)
   }
 
   #lift(kind: string): number {
     const all = this.inForce(kind)
-    for (const one of all) one.endedBy = 'administrator'
+    for (const one of all) this.#finish(one, 'administrator')
     return all.length
   }
 

@@ -21,11 +21,13 @@ const expire = (id: number) =>
   )
 const auditOf = async (projectId: number) =>
   (await admin.get(`/audit?project_id=${projectId}&operation=interventions.expire`)).body.data
-const eventsOf = (projectId: number) =>
-  database.query<{ type: string }>(
-    `select payload ->> 'type' as type from control.outbox where project_id = $1 and topic = 'event' order by id`,
-    [projectId],
-  )
+const eventsOf = async (projectId: number) =>
+  (
+    await database.query<{ type: string }>(
+      `select payload ->> 'type' as type from control.outbox where project_id = $1 and topic = 'event' order by id`,
+      [projectId],
+    )
+  ).map(({ type }) => type)
 
 describe('an intervention that expires', () => {
   test('is ended once, by one of several workers, with an audit row of the system', async () => {
@@ -54,7 +56,9 @@ describe('an intervention that expires', () => {
       row.related.map(({ resource }: { resource: string }) => resource),
       ['project'],
     )
-    assert.deepEqual(await eventsOf(project.id), [{ type: 'project.locked' }, { type: 'project.unlocked' }])
+    assert.deepEqual(await eventsOf(project.id), [
+      ...['project.intervened', 'project.locked', 'project.reinstated', 'project.unlocked'],
+    ])
   })
 
   test('leaves a project locked that has another lock', async () => {

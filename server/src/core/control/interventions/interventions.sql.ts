@@ -10,6 +10,8 @@ export interface InterventionRow extends Omit<Stored, 'kind' | 'source' | 'ended
   ended_by: InterventionEnd | null
   evidence: Record<string, unknown> | null
   starter_email: string | null
+  /** `created_at` is RFC 3339, with the database's precision. */
+  appeal: { text: string; user_id: number; created_at: string } | null
 }
 
 export interface NewIntervention {
@@ -23,8 +25,11 @@ export interface NewIntervention {
   drains_before?: Date | null
 }
 
-const columns = sql`
-  interventions.*, (select email from control.users where id = interventions.started_by) as starter_email`
+/** Every column of control.interventions, the administrator's address and the appeal. */
+const columns = sql`interventions.*,
+  (select email from control.users where id = interventions.started_by) as starter_email,
+  (select json_build_object('text', text, 'user_id', user_id, 'created_at', created_at)
+     from control.appeals where intervention_id = interventions.id) as appeal`
 
 const one = (rows: InterventionRow[]): InterventionRow => {
   const [row] = rows

@@ -13,6 +13,7 @@ import { publishToMail } from '../../outbox/outbox.ts'
 import { oneLine } from '../../shared/text.ts'
 import { timestampOf } from '../../shared/timestamp.ts'
 import type { Change } from '../audit/record.ts'
+import { announceEnd, announceStart } from './announcements.ts'
 import {
   databaseTime,
   deleteRestriction,
@@ -69,6 +70,7 @@ export const interventionView = (row: InterventionRow): Static<typeof Interventi
   drains_before: row.drains_before?.toISOString() ?? null,
   ended_at: row.ended_at?.toISOString() ?? null,
   ended_by: row.ended_by,
+  appeal: row.appeal && { ...row.appeal, created_at: new Date(row.appeal.created_at).toISOString() },
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
 })
@@ -135,6 +137,7 @@ async function start<Project extends Lockable>(
     ...{ kind, started_by: actorId, reason: reason ?? '', drains_before },
     ...(await checked(tx, kind, config)),
   })
+  await announceStart(tx, row)
   return { row, project: await settle(tx, project), changes: [{ before: null, after: row }] }
 }
 
@@ -233,6 +236,7 @@ async function endAll<Project extends Lockable>(
     rows.map(({ id }) => id),
     endedBy,
   )
+  for (const row of ended) await announceEnd(tx, row)
   const changes = ended.map((after) => ({ before: rows.find(({ id }) => id === after.id) ?? null, after }))
   return { project: await settle(tx, project), changes }
 }

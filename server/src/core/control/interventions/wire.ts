@@ -18,16 +18,21 @@ const note = Type.String({
   maxLength: 500,
   description: 'An explanation for the members of the project. They never see the `reason`.',
 })
+const kindMeanings =
+  '`warn`: nothing changes. `pace`: mail is accepted and handed over slowly. `hold`: mail is accepted and not handed over. `lock`: no mail is accepted or handed over.'
 const expiry = { ...Timestamp, description: 'When the intervention ends by itself; null for never.' }
+const ending = { ...Timestamp, description: 'Null while the intervention is in force.' }
+
+const AppealFields = {
+  text: Type.String(),
+  created_at: Timestamp,
+}
 
 export const Intervention = Type.Object(
   {
     id: Type.Integer(),
     project_id: Type.Integer(),
-    kind: oneOf(interventionKinds, {
-      description:
-        '`warn`: nothing changes. `pace`: mail is accepted and handed over slowly. `hold`: mail is accepted and not handed over. `lock`: no mail is accepted or handed over.',
-    }),
+    kind: oneOf(interventionKinds, { description: kindMeanings }),
     source: oneOf(['administrator', 'policy']),
     policy_id: nullable(Type.Integer()),
     started_by: nullable(
@@ -51,11 +56,20 @@ export const Intervention = Type.Object(
       description:
         'For a gradual release: the pace ends when the mail that was ready at this time is no longer queued.',
     }),
-    ended_at: nullable({ ...Timestamp, description: 'Null while the intervention is in force.' }),
+    ended_at: nullable(ending),
     ended_by: nullable(
       oneOf(interventionEnds, {
         description: '`drained`: the mail that a gradual release waited for is gone.',
       }),
+    ),
+    appeal: nullable(
+      Type.Object(
+        { text: AppealFields.text, user_id: Type.Integer(), created_at: AppealFields.created_at },
+        {
+          additionalProperties: false,
+          description: 'What a member of the project objected; null if no member did.',
+        },
+      ),
     ),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -75,6 +89,33 @@ export const PublicIntervention = Type.Object(
   },
   { title: 'PublicIntervention', additionalProperties: false },
 )
+
+/** An intervention as the members of the project see it, in force or ended. */
+export const Notice = Type.Object(
+  {
+    id: Type.Integer(),
+    kind: oneOf(interventionKinds, { description: kindMeanings }),
+    public_note: nullable(note),
+    pace_per_hour: nullable(pace),
+    expires_at: nullable(expiry),
+    ended_at: nullable(ending),
+    appeal: nullable(
+      Type.Object(AppealFields, {
+        additionalProperties: false,
+        description: 'Null if no member has appealed.',
+      }),
+    ),
+    created_at: Timestamp,
+  },
+  { title: 'Notice', additionalProperties: false },
+)
+
+export const maxAppealCharacters = 2000
+export const AppealText = Type.String({
+  minLength: 1,
+  maxLength: maxAppealCharacters,
+  description: 'Plain text for the administrators. Line breaks are allowed.',
+})
 
 /** The editable configuration. */
 export const InterventionFields = {

@@ -32,6 +32,8 @@ const eventTypes = [
   'endpoint.disabled',
   'project.locked',
   'project.unlocked',
+  'project.intervened',
+  'project.reinstated',
 ]
 
 /** The URL sent and the URL stored, normalized by the URL Standard. Undefined means that the service rejects it. */

@@ -81,6 +81,7 @@ const started = ({ id }: Project, kind: string, config: View): View => ({
   drains_before: null,
   ended_at: null,
   ended_by: null,
+  appeal: null,
   created_at: aTime,
   updated_at: aTime,
 })

@@ -1,0 +1,24 @@
+import type { Tx } from '../../../platform/db/db.ts'
+import { publishToMail } from '../../outbox/outbox.ts'
+import type { InterventionRow } from './interventions.sql.ts'
+import { insertNotice } from './notice-mails.sql.ts'
+
+/** A project has at most this many starts and ends of interventions mailed to its owner on a UTC day. */
+const maxNoticesPerDay = 20
+
+/** Tells the project that an intervention started: an event for its endpoints, and a mail to its owner. */
+export const announceStart = (tx: Tx, row: InterventionRow): Promise<void> =>
+  announce(tx, 'project.intervened', row)
+
+export const announceEnd = (tx: Tx, row: InterventionRow): Promise<void> =>
+  announce(tx, 'project.reinstated', row)
+
+async function announce(
+  tx: Tx,
+  type: 'project.intervened' | 'project.reinstated',
+  { id, project_id, kind, public_note, pace_per_hour, expires_at }: InterventionRow,
+): Promise<void> {
+  const data = { intervention_id: id, kind, public_note, pace_per_hour, expires_at }
+  await publishToMail(tx, project_id, 'event', { type, data })
+  await insertNotice(tx, { id, project_id }, maxNoticesPerDay)
+}
