@@ -50,6 +50,7 @@ describe('interventions.create', () => {
       pace_per_hour: null,
       evidence: null,
       expires_at: new Date(expires_at).toISOString(),
+      drains_before: null,
       ended_at: null,
       ended_by: null,
       appeal: null,

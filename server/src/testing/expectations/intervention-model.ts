@@ -8,7 +8,7 @@ export interface ModelIntervention {
   expiry: ModelExpiry | null
   endedBy: string | null
   /** For a gradual release: whether the mail that waited for it is still queued. */
-  drains?: 'waiting' | 'gone'
+  drains: 'waiting' | 'gone' | null
 }
 
 export interface ModelExpiry {
@@ -95,7 +95,7 @@ export class InterventionModel {
     const holds = this.inForce('hold').length
     if (this.inForce().length - holds >= most) return 'limit_exceeded'
     this.#lift('hold')
-    this.interventions.push({ kind: 'pace', pace, expiry: null, endedBy: null, drains: 'waiting' })
+    this.#start('pace', pace, null, 'waiting')
     const resources = Array<string>(holds + 1).fill('intervention')
     this.#record('queue.release', holds > 0 ? ['queue', ...resources] : resources)
     return undefined
@@ -109,7 +109,7 @@ export class InterventionModel {
 
   drain(): void {
     for (const one of this.inForce().filter(({ drains }) => drains === 'gone')) {
-      one.endedBy = 'drained'
+      this.#finish(one, 'drained')
       this.#record('interventions.drain', ['intervention'])
     }
   }
@@ -211,8 +211,13 @@ export class InterventionModel {
     return 1
   }
 
-  #start(kind: string, pace: number | null, expiry: ModelExpiry | null): void {
-    this.interventions.push({ kind, pace, expiry, endedBy: null })
+  #start(
+    kind: string,
+    pace: number | null,
+    expiry: ModelExpiry | null,
+    drains: ModelIntervention['drains'] = null,
+  ): void {
+    this.interventions.push({ kind, pace, expiry, endedBy: null, drains })
     this.events.push(`project.intervened ${kind}`)
   }
 
