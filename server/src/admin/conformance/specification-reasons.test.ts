@@ -51,7 +51,13 @@ async function assertDone(answer: Answer, kept: string | null): Promise<void> {
 describe('a reason is required', () => {
   const isAlwaysRequired = ({ id }: Mutation) => expectedAdminOperations[id]?.reason === 'always'
   // These need a body as well; their tests follow.
-  const withBody = ['users.edit', 'interventions.create', 'interventions.edit']
+  const withBody = [
+    'users.edit',
+    'interventions.create',
+    'interventions.edit',
+    'queue.release',
+    'queue.discard',
+  ]
   for (const operation of mutations.filter(isAlwaysRequired).filter(({ id }) => !withBody.includes(id))) {
     test(`by ${operation.id}`, async () => {
       const { path } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
@@ -69,7 +75,7 @@ describe('a reason is required', () => {
     }
   })
 
-  for (const operation of mutations.filter(({ id }) => id.startsWith('interventions.'))) {
+  for (const operation of mutations.filter(({ id }) => /^(interventions|queue)\./.test(id))) {
     test(`by ${operation.id}, also with a complete body`, async () => {
       const { path, body } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
       await assertReasonRequired(() => admin.request(methodOf(operation), path, body))

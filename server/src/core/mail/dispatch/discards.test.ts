@@ -86,14 +86,12 @@ describe(`a discard of ${cases} recipients`, () => {
   test('is executed by several workers, and each recipient fails once', async (t: TestContext) => {
     const { projectId, path } = await withMail(cases)
     const id = await start(path, { tag: 'sale' })
-    const beginning = performance.now()
     while ((await show(path, id)).status !== 'finished')
       await Promise.all(Array.from({ length: 4 }, () => runDiscards(db, mailOf, never)))
-    const seconds = (performance.now() - beginning) / 1000
-    const { matched, discarded } = await show(path, id)
+    const { matched, discarded, created_at, finished_at } = await show(path, id)
     assert.deepEqual([matched, discarded], [cases / 2, cases / 2])
     assert.deepEqual(await tallyOf(projectId), { queued: cases / 2, failed: cases / 2, wrong: 0 })
-    t.diagnostic(`discarded ${discarded} of ${cases} recipients in ${seconds.toFixed(1)} s`)
+    t.diagnostic(`discarded ${discarded} of ${cases} recipients from ${created_at} to ${finished_at}`)
   })
 
   test('survives workers that are killed at each point', async () => {
