@@ -65,6 +65,7 @@ const world = {
     endpoints: async (projectId: number) => (await make.makeEndpoint(projectId)).resource.id,
     routing: async (projectId: number) => (await make.makeRoute(projectId)).id,
     'api-keys': async (projectId: number) => (await make.makeApiKey(projectId)).resource.id,
+    notices: startWarning,
     messages: async (projectId: number) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   } as Record<string, (projectId: number) => Promise<number | string>>,
   suppressed: 'gone@example.net',
@@ -81,6 +82,16 @@ const world = {
     }),
     'suppressions.create': () => ({ address: `matrix${++made}@example.net` }),
   },
+}
+
+/** Not through the API, which limits the number of interventions in force. */
+async function startWarning(projectId: number): Promise<number> {
+  const [row] = await database.query<{ id: number }>(
+    `insert into control.interventions (project_id, kind, source, reason)
+     values ($1, 'warn', 'administrator', 'Needed') returning id::int`,
+    [projectId],
+  )
+  return row?.id ?? assert.fail()
 }
 
 /** Creates an invitation and returns its valid token. */
@@ -276,6 +287,8 @@ describe("another project's resource, requested under the caller's project", () 
         if (!isLast) continue
         assert.equal(foreign.status, 404)
         if (typeof id === 'string') await mail.dropMail(otherProject.id, id)
+        else if (noun === 'notices')
+          await database.query('delete from control.interventions where id = $1', [id])
         else {
           const path = `/projects/${otherProject.id}/${noun}/${id}`
           assert.equal((await admin.delete(path, { reason: 'Not needed' })).status, 204)

@@ -60,6 +60,7 @@ const domainId = async (projectId: number) => (await domain(projectId)).id
 const endpointId = async (projectId: number) => (await make.makeEndpoint(projectId)).resource.id
 const keyId = async (projectId: number) => (await make.makeApiKey(projectId)).resource.id
 const routeId = async (projectId: number) => (await make.makeRoute(projectId)).id
+const interventionId = async (projectId: number) => (await make.makeIntervention(projectId)).id
 const memberId = async (projectId: number) => (await make.makeMember(projectId)).id
 const creates =
   (noun: string, type: string, body: () => object = () => ({})) =>
@@ -144,6 +145,7 @@ const acts: Partial<Record<CustomerOperation['id'], () => Promise<Act>>> = {
     const { messageId } = await mail.makeMail(act.projectId, { sendIn: '1 day' })
     return { ...act, path: `${act.path}/messages/${messageId}/cancel`, resource: ['message', messageId] }
   },
+  'notices.appeal': ofThing('notices', 'notice', interventionId, '/appeal'),
   'suppressions.create': async () => {
     const act = await creates('suppressions', 'suppression')()
     return { ...act, body: { address: `new${++made}@example.net` }, resource: ['suppression', null] }

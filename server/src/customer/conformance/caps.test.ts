@@ -323,6 +323,11 @@ describe('a POST that creates nothing', () => {
       const { messageId } = await makeMail(project.id, { sendIn: '1 day' })
       return () => owner.post(`/projects/${project.id}/messages/${messageId}/cancel`)
     },
+    async 'notices.appeal'() {
+      const { owner, project } = await ownProject({ plan_id: plan.id })
+      const { id } = await make.makeIntervention(project.id)
+      return () => owner.post(`/projects/${project.id}/notices/${id}/appeal`, { text: 'It is over.' })
+    },
     async 'endpoints.rotate'() {
       const { owner, project } = await ownProject({ plan_id: plan.id })
       const { resource } = await make.makeEndpoint(project.id)
