@@ -6,6 +6,7 @@ import { listDenials } from '../../core/control/audit/denials.ts'
 import { listDiscards } from '../../core/control/discards/discards.ts'
 import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
 import { listInterventions } from '../../core/control/interventions/interventions.ts'
+import { listNotices } from '../../core/control/interventions/notices.ts'
 import { listMembers } from '../../core/control/members/members.ts'
 import { listProjectsOf } from '../../core/control/projects/customers.ts'
 import { searchProjects } from '../../core/control/projects/search.ts'
@@ -79,6 +80,7 @@ await database.query(`
     from generate_series(1, ${count}) as n;
   insert into control.discards (project_id, accepted_before, matched, reason, finished_at)
   select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
+  insert into control.appeals (intervention_id, project_id, user_id, text) select id, project_id, 1, 't' from control.interventions;
   insert into mail.events (id, project_id, type, message_id, data)
   select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
          'message.accepted', id, '{}' from mail.messages, generate_series(1, 3);
@@ -208,6 +210,7 @@ describe('no list reads a whole table', () => {
       await assertOnIndex({ endpoints: page }, (tx) => listEndpoints(tx, 7, page))
       for (const inForce of [false, true]) {
         await assertOnIndex({ inForce, page }, (tx) => listInterventions(tx, 7, { ...page, inForce }))
+        await assertOnIndex({ notices: inForce, page }, (tx) => listNotices(tx, 7, { ...page, inForce }))
       }
       await assertOnIndex({ discards: page }, (tx) => listDiscards(tx, 7, page))
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
