@@ -3,10 +3,10 @@ import { publishToMail } from '../../outbox/outbox.ts'
 import type { InterventionRow } from './interventions.sql.ts'
 import { insertNotice } from './notice-mails.sql.ts'
 
-/** A project has at most this many starts and ends of interventions mailed to its owner on a UTC day. */
+/** Per project and UTC day, so that an intervention that starts and ends repeatedly does not flood the owner. */
 const maxNoticesPerDay = 20
 
-/** Tells the project that an intervention started: an event for its endpoints, and a mail to its owner. */
+/** Publishes an event for the project's endpoints, and adds a notice to be mailed to its owner. */
 export const announceStart = (tx: Tx, row: InterventionRow): Promise<void> =>
   announce(tx, 'project.intervened', row)
 

@@ -67,7 +67,7 @@ export const Intervention = Type.Object(
         { text: AppealFields.text, user_id: Type.Integer(), created_at: AppealFields.created_at },
         {
           additionalProperties: false,
-          description: 'What a member of the project objected; null if no member did.',
+          description: 'The appeal of a member of the project; null if there is none.',
         },
       ),
     ),
