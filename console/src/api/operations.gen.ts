@@ -48,6 +48,8 @@ export interface Project { id: number; user_id: number; reputation_score: number
 
 export interface ProjectQueue { project_id: number; is_held: boolean; held_at: string | null; waiting: number; scheduled: number; leaving: number; awaiting: number }
 
+export interface Reputation { project_id: number; volume: number; min_volume: number; parts: ({ kind: "bounced" | "complained" | "failed"; count: number; volume: number; rate: number; tolerated_rate: number; worst_rate: number; max_points: number; points: number })[]; computed_score: number; score_offset: number; reputation_score: number }
+
 export interface Reversal { id: number; project_id: number; field: "reputation_score" | "allow_service_mta" | "admin_plan_id" | "admin_subscription_status"; original: number | boolean | string | null; override: number | boolean | string | null; expires_at: string; audit_id: number | null; created_at: string; updated_at: string }
 
 export interface RotatedDomain { resource: Domain }
@@ -585,6 +587,14 @@ export interface Operations {
     answer: Usage
     hasPreview: false
   }
+  /** Explain a project's score */
+  'reputation.show': {
+    path: { project_id: number }
+    query: {  }
+    body: undefined
+    answer: Reputation
+    hasPreview: false
+  }
   /** Show a project's queue */
   'queue.show': {
     path: { project_id: number }
@@ -877,6 +887,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'suppressions.list': ['GET', '/v1/admin/projects/{project_id}/suppressions'],
   'suppressions.delete': ['DELETE', '/v1/admin/projects/{project_id}/suppressions/{address}'],
   'usage.show': ['GET', '/v1/admin/projects/{project_id}/usage'],
+  'reputation.show': ['GET', '/v1/admin/projects/{project_id}/reputation'],
   'queue.show': ['GET', '/v1/admin/projects/{project_id}/queue'],
   'queue.hold': ['POST', '/v1/admin/projects/{project_id}/queue/hold'],
   'queue.release': ['POST', '/v1/admin/projects/{project_id}/queue/release'],

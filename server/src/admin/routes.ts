@@ -63,6 +63,7 @@ import { holdQueueOperation } from './queue/hold-queue.ts'
 import { releaseQueueOperation } from './queue/release-queue.ts'
 import { showQueueQuery } from './queue/show-queue.ts'
 import { registerOperations } from './register.ts'
+import { showReputationQuery } from './reputation/show-reputation.ts'
 import { deleteReversalOperation } from './reversals/delete-reversal.ts'
 import { listReversalsQuery } from './reversals/list-reversals.ts'
 import { showReversal } from './reversals/show-reversal.ts'
@@ -142,6 +143,7 @@ const resourceOperations = [
   listSuppressionsQuery,
   deleteSuppressionOperation,
   showUsageQuery,
+  showReputationQuery,
   showQueueQuery,
   holdQueueOperation,
   releaseQueueOperation,

@@ -196,6 +196,11 @@ const ownTags: Tag[] = [
     description: "A project's usage and limits.",
   },
   {
+    name: 'reputation',
+    'x-displayName': 'Reputation',
+    description: "How a project's score is computed.",
+  },
+  {
     name: 'suppressions',
     'x-displayName': 'Suppressions',
     description: 'Addresses to which a project cannot send.',

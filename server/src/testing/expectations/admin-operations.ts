@@ -105,6 +105,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'suppressions.delete': operation('DELETE /projects/:project_id/suppressions/:address', 202, reasonAlways),
   'activity.list': operation('GET /projects/:project_id/activity', 200),
   'usage.show': operation('GET /projects/:project_id/usage', 200),
+  'reputation.show': operation('GET /projects/:project_id/reputation', 200),
   'queue.show': operation('GET /projects/:project_id/queue', 200),
   'queue.hold': operation('POST /projects/:project_id/queue/hold', 200, reasonAlways),
   'queue.release': operation('POST /projects/:project_id/queue/release', 200, reasonAlways),

@@ -23,7 +23,7 @@ interface Penalty {
 }
 
 /** No score is computed below this volume, because one mistyped address in ten messages says nothing about a sender. */
-const minVolume = 50
+export const minVolume = 50
 
 const penalties: Record<'bounced' | 'complained' | 'failed', Penalty> = {
   bounced: { from: 0.02, to: 0.1, maxPoints: 100, leastVolume: minVolume },
@@ -33,19 +33,35 @@ const penalties: Record<'bounced' | 'complained' | 'failed', Penalty> = {
 }
 
 /** The number of messages handed off to the MTA, or rejected before the handoff. */
-const volumeOf = ({ sent, delivered, bounced, failed }: WeekOfMail): number =>
+export const volumeOf = ({ sent, delivered, bounced, failed }: WeekOfMail): number =>
   Math.max(sent, delivered + bounced + failed)
 
-export function scoreOf(week: WeekOfMail): number {
-  const volume = volumeOf(week)
-  if (volume < minVolume) return 100
-  let score = 100
-  for (const [kind, { from, to, maxPoints, leastVolume }] of Object.entries(penalties)) {
-    const rate = week[kind as keyof typeof penalties] / Math.max(volume, leastVolume)
-    score -= maxPoints * Math.min(1, Math.max(0, (rate - from) / (to - from)))
-  }
-  return Math.max(0, Math.round(score))
+/** What one kind of result takes off the score. */
+export interface ScorePart {
+  kind: keyof typeof penalties
+  count: number
+  /** What the rate is relative to. */
+  volume: number
+  rate: number
+  penalty: Penalty
+  points: number
 }
+
+/** The parts of the score. With too little mail, all points are zero. */
+export function scorePartsOf(week: WeekOfMail): ScorePart[] {
+  const total = volumeOf(week)
+  return (Object.keys(penalties) as (keyof typeof penalties)[]).map((kind) => {
+    const penalty = penalties[kind]
+    const count = week[kind]
+    const volume = Math.max(total, penalty.leastVolume)
+    const rate = count / volume
+    const share = Math.min(1, Math.max(0, (rate - penalty.from) / (penalty.to - penalty.from)))
+    return { kind, count, volume, rate, penalty, points: total < minVolume ? 0 : penalty.maxPoints * share }
+  })
+}
+
+export const scoreOf = (week: WeekOfMail): number =>
+  Math.max(0, Math.round(scorePartsOf(week).reduce((score, { points }) => score - points, 100)))
 
 /**
  * When the score can change even if no further bounce, failure or complaint occurs. `soon`: with every delivered message,

@@ -140,7 +140,10 @@ export function cancelMessage(world: World, chance: Chance): Intent {
 }
 
 export function nextMailRead(world: World, chance: Chance): ExpectedRead {
-  return chance.pick([showQueue, showMessage, listMessages, listSuppressions, showUsage])(world, chance)
+  return chance.pick([showQueue, showMessage, listMessages, listSuppressions, showUsage, showReputation])(
+    world,
+    chance,
+  )
 }
 
 const somewhere = (world: World, chance: Chance): { id: number; project: Project | undefined } =>
@@ -245,6 +248,35 @@ function showUsage(world: World, chance: Chance): ExpectedRead {
   }
   return {
     operation: 'usage.show',
+    params: { project_id: id },
+    expected: view && { view, version: null },
+  }
+}
+
+/** Without mail, the score is 100 and the offset that administrators have set. */
+function showReputation(world: World, chance: Chance): ExpectedRead {
+  const { id, project } = somewhere(world, chance)
+  const part = (
+    kind: string,
+    volume: number,
+    [tolerated_rate, worst_rate]: number[],
+    max_points: number,
+  ) => ({
+    ...{ kind, count: 0, volume, rate: 0, tolerated_rate, worst_rate, max_points, points: 0 },
+  })
+  const view = project && {
+    ...{ project_id: id, volume: 0, min_volume: 50 },
+    parts: [
+      part('bounced', 50, [0.02, 0.1], 100),
+      part('complained', 500, [0.001, 0.005], 100),
+      part('failed', 50, [0.1, 0.5], 50),
+    ],
+    computed_score: 100,
+    score_offset: Number(project.view['reputation_score']) - 100,
+    reputation_score: project.view['reputation_score'],
+  }
+  return {
+    operation: 'reputation.show',
     params: { project_id: id },
     expected: view && { view, version: null },
   }
