@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts'
 import type { AnswerOf, MutationId } from '../../api/client.ts'
 import { useIsSignInNeeded } from '../../api/sign-in-gate.ts'
 import { useToast } from '../toast.tsx'
-import type { Act } from './act.ts'
+import { type Act, resolve } from './act.ts'
 import { Conflict } from './conflict.tsx'
 import { PreviewPanel } from './preview.tsx'
 import { ReasonField } from './reason-field.tsx'
@@ -138,10 +138,10 @@ function Proposal<Id extends MutationId, R, Form extends object>({
             <ReasonField
               value={reason}
               onChange={setReason}
-              operation={act.operation}
+              operation={proposal.operation}
               fields={proposal.fields}
               isRequired={proposal.isReasonRequired}
-              isFirst={steps.length === 0}
+              isFirst={steps.length === 0 || act.focusesReason === true}
             />
           </>
         )}
@@ -201,10 +201,6 @@ function Progress({ titles, at, go }: { titles: string[]; at: number; go: (stage
     </Stepper>
   )
 }
-
-/** A property of an act that may depend on the form. */
-const resolve = <T, Form, R>(property: T | ((form: Form, loaded: R) => T), form: Form, loaded: R): T =>
-  property instanceof Function ? property(form, loaded) : property
 
 const titleOf = (failure: Error): string =>
   failure instanceof ApiError && failure.isCertain

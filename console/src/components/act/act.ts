@@ -10,7 +10,8 @@ import type { Answer, AnswerOf, BodyOf, MutationId, PathOf } from '../../api/cli
  * in the meantime and continues with their edits; fields they did not edit take the current values.
  */
 export interface Act<Id extends MutationId, R, Form extends object> {
-  operation: Id
+  /** May depend on the form: a lock with a public note is another operation than one without. */
+  operation: Id | ((form: Form, loaded: R) => Id)
   path: PathOf<Id>
   /** "Lock Acme". */
   title: string
@@ -26,12 +27,24 @@ export interface Act<Id extends MutationId, R, Form extends object> {
   form: (loaded: R) => Form
   /** Several steps are shown one by one. */
   steps?: Step<R, Form>[]
+  /** Whether the reason gets the focus although there are fields, because all of them are optional. */
+  focusesReason?: boolean
   /** The request body without the reason. Undefined while a field is missing. */
-  body: (form: Form, loaded: R) => Omit<BodyOf<Id>, 'reason'> | undefined
+  body: (form: Form, loaded: R) => WithoutReason<BodyOf<Id>> | undefined
   /** Shown after success, before the dialog closes. A secret is always shown. */
   result?: (answer: AnswerOf<Id>) => ReactNode
   done?: (answer: AnswerOf<Id>) => void
 }
+
+/** Also of a union of bodies. */
+type WithoutReason<Body> = Body extends unknown ? Omit<Body, 'reason'> : never
+
+/** A property of an act that may depend on the form. */
+export const resolve = <T, Form, R>(
+  property: T | ((form: Form, loaded: R) => T),
+  form: Form,
+  loaded: R,
+): T => (property instanceof Function ? property(form, loaded) : property)
 
 export interface Base<R> {
   loaded: Answer<R>

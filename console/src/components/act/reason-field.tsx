@@ -26,7 +26,7 @@ export function ReasonField({
   value: string
   onChange: (text: string) => void
   isRequired: boolean
-  /** Whether this is the only field; if so, it gets the focus. */
+  /** Whether the field gets the focus. */
   isFirst: boolean
 }) {
   const me = useMe()

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts'
 import { type Answer, type AnswerOf, type BodyOf, call, type MutationId, preview } from '../../api/client.ts'
 import { operations } from '../../api/operations.gen.ts'
 import { refetchAll } from '../../api/queries.ts'
-import type { Act } from './act.ts'
+import { type Act, resolve } from './act.ts'
 
 /** Long enough to type a word, short enough to feel immediate. */
 const debounceMs = 250
@@ -31,7 +31,8 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
   const body = act.body(form, loaded)
   const [debouncedBody] = useDebouncedValue(JSON.stringify(body), debounceMs)
   const isDebounced = debouncedBody === JSON.stringify(body)
-  const { operation, path } = act
+  const operation = resolve(act.operation, form, loaded)
+  const { path } = act
   const { version } = base
 
   const handleConflict = async (error: unknown): Promise<never> => {
@@ -78,6 +79,7 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
     previewed.data?.reason_required === true || (act.isReasonRequired?.(form, loaded) ?? false)
   const lacksReason = isReasonRequired && reason.trim() === ''
   return {
+    operation,
     form,
     loaded,
     set: (part: Partial<Form>) => setEdits({ ...edits, ...part }),

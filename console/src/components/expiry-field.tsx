@@ -1,0 +1,40 @@
+import { Button, Group } from '@mantine/core'
+import { DateTimeField } from './date-time-field.tsx'
+
+const choices: [label: string, hours: number][] = [
+  ['1 hour', 1],
+  ['24 hours', 24],
+  ['7 days', 168],
+]
+
+/** When something ends: a period from now, an exact time, or never (''). */
+export function ExpiryField({
+  label,
+  description,
+  value,
+  onChange,
+}: {
+  label: string
+  description: string
+  /** RFC 3339 in UTC. */
+  value: string
+  onChange: (at: string) => void
+}) {
+  // Whole seconds, because the field shows no milliseconds.
+  const after = (hours: number) => `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`
+  return (
+    <div>
+      <DateTimeField label={label} description={description} value={value} onChange={onChange} />
+      <Group gap={6} mt={6} role="group" aria-label={`${label}: quick choices`}>
+        {choices.map(([text, hours]) => (
+          <Button key={text} size="compact-xs" variant="default" onClick={() => onChange(after(hours))}>
+            {text}
+          </Button>
+        ))}
+        <Button size="compact-xs" variant="default" onClick={() => onChange('')}>
+          No expiry
+        </Button>
+      </Group>
+    </div>
+  )
+}
