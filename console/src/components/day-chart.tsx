@@ -10,23 +10,45 @@ export interface Series {
   values: number[]
 }
 
-const height = 180
 const foot = 18
+const head = 14
+/** For the labels of the axis. */
+const gutter = 44
 
 /**
- * Counts by day, oldest first, as grouped bars. Implemented here because a chart library would be larger than the
+ * Values by day, oldest first, as grouped bars. Implemented here because a chart library would be larger than the
  * rest of the console. Screen readers get the same data as a table.
  */
-export function DayChart({ title, days, series }: { title: string; days: string[]; series: Series[] }) {
+export function DayChart({
+  title,
+  days,
+  series,
+  format = number,
+  height = 180,
+  limit,
+}: {
+  title: string
+  days: string[]
+  series: Series[]
+  format?: (value: number) => string
+  height?: number
+  /** Drawn as a dashed line: a value that should not be reached. */
+  limit?: number
+}) {
   const [at, setAt] = useState<number>()
   const id = useId()
   // Drawn at the width of its container, so that its text is the same size as other text.
   const { ref, width: available } = useElementSize<HTMLDivElement>()
   const width = Math.max(available, 1)
-  const top = Math.max(1, ...series.flatMap(({ values }) => values))
-  const slot = width / days.length
+  const highest = Math.max(...series.flatMap(({ values }) => values))
+  const top = Math.max(highest, limit ?? 0) || 1
+  const slot = Math.max(0, width - gutter) / days.length
+  const xOf = (index: number) => gutter + index * slot
+  const labelStep = days.length > 7 ? 7 : 1
   const bar = (slot * 0.8) / series.length
-  const barHeight = (value: number) => (value === 0 ? 0 : Math.max(1.5, (value / top) * (height - foot - 14)))
+  const barHeight = (value: number) =>
+    value === 0 ? 0 : Math.max(1.5, (value / top) * (height - foot - head))
+  const yOf = (value: number) => height - foot - (value / top) * (height - foot - head)
   const shown = at ?? days.length - 1
   return (
     <figure className={classes.chart} aria-labelledby={id}>
@@ -38,21 +60,40 @@ export function DayChart({ title, days, series }: { title: string; days: string[
             <svg width="10" height="10" aria-hidden="true">
               <rect width="10" height="10" rx="2" fill={`var(${colour})`} />
             </svg>
-            {label} <b>{number(values[shown] ?? 0)}</b>
+            {label} <b>{format(values[shown] ?? 0)}</b>
           </span>
         ))}
+        {limit !== undefined && (
+          <span className={classes.key}>
+            <svg width="16" height="10" aria-hidden="true">
+              <line x2="16" y1="5" y2="5" className={classes.limit} />
+            </svg>
+            Limit <b>{format(limit)}</b>
+          </span>
+        )}
       </figcaption>
       <div ref={ref}>
         <svg width={width} height={height} aria-hidden="true" onMouseLeave={() => setAt(undefined)}>
-          <line x1="0" x2={width} y1={height - foot} y2={height - foot} className={classes.axis} />
-          <text x="0" y="10" className={classes.mark}>
-            {number(top)}
-          </text>
+          {[0, top / 2, top].map((value) => (
+            <line
+              key={value}
+              x1={gutter}
+              x2={width}
+              y1={yOf(value)}
+              y2={yOf(value)}
+              className={classes.axis}
+            />
+          ))}
+          {[top / 2, top].map((value) => (
+            <text key={value} x={gutter - 6} y={yOf(value) + 3} textAnchor="end" className={classes.mark}>
+              {format(value)}
+            </text>
+          ))}
           {days.map((day, index) => (
             // biome-ignore lint/a11y/noStaticElementInteractions: the same figures are in the table below
             <g key={day} onMouseEnter={() => setAt(index)}>
               <rect
-                x={index * slot}
+                x={xOf(index)}
                 width={slot}
                 height={height - foot}
                 className={classes.slot}
@@ -61,20 +102,23 @@ export function DayChart({ title, days, series }: { title: string; days: string[
               {series.map(({ label, colour, values }, position) => (
                 <rect
                   key={label}
-                  x={index * slot + slot * 0.1 + position * bar}
+                  x={xOf(index) + slot * 0.1 + position * bar}
                   y={height - foot - barHeight(values[index] ?? 0)}
                   width={bar}
                   height={barHeight(values[index] ?? 0)}
                   fill={`var(${colour})`}
                 />
               ))}
-              {index % 7 === days.length % 7 && (
-                <text x={index * slot + slot / 2} y={height - 4} textAnchor="middle" className={classes.mark}>
+              {index % labelStep === days.length % labelStep && (
+                <text x={xOf(index) + slot / 2} y={height - 4} textAnchor="middle" className={classes.mark}>
                   {day.slice(5)}
                 </text>
               )}
             </g>
           ))}
+          {limit !== undefined && (
+            <line x1={gutter} x2={width} y1={yOf(limit)} y2={yOf(limit)} className={classes.limit} />
+          )}
         </svg>
       </div>
       <table className={classes.table}>
@@ -94,7 +138,7 @@ export function DayChart({ title, days, series }: { title: string; days: string[
             <tr key={day}>
               <th scope="row">{day}</th>
               {series.map(({ label, values }) => (
-                <td key={label}>{values[index]}</td>
+                <td key={label}>{format(values[index] ?? 0)}</td>
               ))}
             </tr>
           ))}
