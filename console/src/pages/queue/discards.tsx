@@ -1,0 +1,81 @@
+import { Button, Group, Progress, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { call } from '../../api/client.ts'
+import type { Discard } from '../../api/operations.gen.ts'
+import { useAct } from '../../components/act/acts.tsx'
+import { ExactTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+import { resumeDiscard, stopDiscard } from './acts.tsx'
+
+const runningPollMs = 1000
+const stoppedPollMs = 10_000
+const shown = 3
+
+/** The last discards of a project, with the progress of the one that runs. */
+export function Discards({ projectId }: { projectId: number }) {
+  const path = { project_id: projectId }
+  const query = useQuery({
+    queryKey: ['discards.list', path],
+    queryFn: ({ signal }) => call('discards.list', { path, query: { limit: shown }, signal }),
+    refetchInterval: ({ state }) => {
+      const statuses = state.data?.data.map(({ status }) => status) ?? []
+      if (statuses.includes('running')) return runningPollMs
+      return statuses.includes('stopped') ? stoppedPollMs : false
+    },
+  })
+  const discards = query.data?.data ?? []
+  if (discards.length === 0) return null
+  return (
+    <Stack gap="sm" mt="lg">
+      {discards.map((discard) => (
+        <DiscardProgress key={discard.id} discard={discard} />
+      ))}
+    </Stack>
+  )
+}
+
+function DiscardProgress({ discard }: { discard: Discard }) {
+  const start = useAct()
+  const { status, matched, discarded, created_at } = discard
+  const share = matched === 0 ? 100 : Math.min(100, (100 * discarded) / matched)
+  return (
+    <div>
+      <Group justify="space-between" gap="xs" wrap="nowrap" align="flex-start">
+        <Text size="sm" role="status" style={{ overflowWrap: 'anywhere' }}>
+          {words[status]}: {number(discarded)} of {number(matched)} recipients {filterOf(discard)}
+        </Text>
+        {status === 'running' && (
+          <Button size="compact-sm" variant="default" onClick={() => start(stopDiscard(discard))}>
+            Stop
+          </Button>
+        )}
+        {status === 'stopped' && (
+          <Button size="compact-sm" variant="default" onClick={() => start(resumeDiscard(discard))}>
+            Resume
+          </Button>
+        )}
+      </Group>
+      {status !== 'finished' && <Progress value={share} mt={6} size="sm" aria-label="Discarded" />}
+      <Text size="sm" c="dimmed">
+        Started <ExactTime at={created_at} />
+      </Text>
+    </div>
+  )
+}
+
+const words: Record<Discard['status'], string> = {
+  running: 'Discarding',
+  stopped: 'Stopped',
+  finished: 'Discarded',
+}
+
+/** "with the tag sale, at example.net". */
+function filterOf({ tag, recipient_domain, older_than }: Discard): string {
+  return [
+    tag && `with the tag ${tag}`,
+    recipient_domain && `at ${recipient_domain}`,
+    older_than && `accepted before ${older_than.slice(0, 16).replace('T', ' ')} UTC`,
+  ]
+    .filter(Boolean)
+    .join(', ')
+}

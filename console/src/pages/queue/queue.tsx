@@ -1,0 +1,73 @@
+import { Button, Group, Text, Title } from '@mantine/core'
+import type { Project } from '../../api/operations.gen.ts'
+import { useAnswer } from '../../api/queries.ts'
+import { useAct } from '../../components/act/acts.tsx'
+import { Badge } from '../../components/badge.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
+import { To } from '../../components/link.tsx'
+import { RelativeTime } from '../../components/relative-time.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+import { QueryState } from '../../components/states.tsx'
+import { discardQueue, holdQueue, releaseQueue } from './acts.tsx'
+import { Discards } from './discards.tsx'
+
+const pollMs = 10_000
+
+export const useQueue = (projectId: number) =>
+  useAnswer('queue.show', { path: { project_id: projectId } }, { pollMs })
+
+/** The server counts up to 10,000; counting further would be slow. */
+export const upTo = (count: number): string => (count > 10_000 ? 'more than 10,000' : number(count))
+
+export function Queue({ project, isOverview = false }: { project: Project; isOverview?: boolean }) {
+  const start = useAct()
+  const query = useQueue(project.id)
+  return (
+    <section>
+      <Group justify="space-between" mb="sm">
+        <Title order={isOverview ? 2 : 3}>Queue</Title>
+        {query.data && (
+          <Group gap="xs">
+            <Button
+              size="compact-sm"
+              variant="default"
+              onClick={() => (query.data.is_held ? start(releaseQueue(project)) : start(holdQueue(project)))}
+            >
+              {query.data.is_held ? 'Release' : 'Hold'}
+            </Button>
+            <Button size="compact-sm" variant="default" onClick={() => start(discardQueue(project))}>
+              Discard…
+            </Button>
+          </Group>
+        )}
+      </Group>
+      <QueryState query={query}>
+        {({ is_held, held_at, waiting, scheduled, leaving, awaiting }) => (
+          <>
+            {is_held && (
+              <Text size="sm" mb="xs">
+                <Badge tone="warn">held</Badge> <RelativeTime at={held_at} />
+              </Text>
+            )}
+            <DescriptionList
+              items={[
+                ['Waiting', upTo(waiting)],
+                ['Scheduled', upTo(scheduled)],
+                ['Sending', upTo(leaving)],
+                ['Awaiting delivery report', upTo(awaiting)],
+              ]}
+            />
+          </>
+        )}
+      </QueryState>
+      {isOverview && (
+        <Text size="sm" mt="xs">
+          <To fz="inherit" to="/projects/$projectId/sending" params={{ projectId: String(project.id) }}>
+            Why is mail slow or refused?
+          </To>
+        </Text>
+      )}
+      <Discards projectId={project.id} />
+    </section>
+  )
+}
