@@ -16,6 +16,7 @@ import {
   planSearch,
   projectSearch,
   routingSearch,
+  sendingSearch,
   userSearch,
 } from './search.ts'
 import { Shell } from './shell/shell.tsx'
@@ -53,6 +54,12 @@ const overview = createRoute({
   getParentRoute: () => project,
   path: '/',
   component: lazyRouteComponent(() => import('./pages/projects/overview.tsx'), 'Overview'),
+})
+const sending = createRoute({
+  getParentRoute: () => project,
+  path: '/sending',
+  validateSearch: sendingSearch,
+  component: lazyRouteComponent(() => import('./pages/sending/sending-page.tsx'), 'SendingPage'),
 })
 const domains = createRoute({
   getParentRoute: () => project,
@@ -139,6 +146,7 @@ const users = createRoute({
 
 const projectPages = [
   overview,
+  sending,
   domains,
   domain,
   endpoints,

@@ -1,7 +1,7 @@
 import { Button, Group, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import type { Answer } from '../../api/client.ts'
-import type { Message } from '../../api/operations.gen.ts'
+import type { Message, MessageExplanationForAdministrators } from '../../api/operations.gen.ts'
 import { useAnswer, useMany, useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
 import { Badge, Status } from '../../components/badge.tsx'
@@ -9,9 +9,10 @@ import { Copy } from '../../components/copy.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { To } from '../../components/link.tsx'
 import { PartHead } from '../../components/page-head.tsx'
-import { RelativeTime } from '../../components/relative-time.tsx'
+import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
 import { number } from '../../components/stat-tiles.tsx'
 import { QueryState } from '../../components/states.tsx'
+import { InForceAlert } from '../interventions/in-force.tsx'
 import { cancelMessage } from './acts.tsx'
 import classes from './message-page.module.css'
 import { Timeline } from './timeline.tsx'
@@ -25,6 +26,7 @@ export function MessagePage() {
   const path = { project_id: Number(projectId), id }
   const message = useOne('messages.show', path, { pollMs })
   const events = useAnswer('messages.events', { path }, { pollMs })
+  const explained = useAnswer('messages.explain', { path }, { pollMs })
   return (
     <QueryState query={message} rows={8}>
       {(loaded) => (
@@ -32,7 +34,13 @@ export function MessagePage() {
           <Head loaded={loaded} />
           <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
             <Stack gap="xl">
-              <Recipients recipients={loaded.data.recipients} />
+              {explained.data?.interventions.map((intervention) => (
+                <InForceAlert key={intervention.id} intervention={intervention} />
+              ))}
+              <Recipients
+                recipients={loaded.data.recipients}
+                waits={explained.data?.recipients.filter(({ waits_for }) => waits_for !== null) ?? []}
+              />
               <section>
                 <Title order={3} mb="sm">
                   Events
@@ -76,7 +84,9 @@ function Head({ loaded }: { loaded: Answer<Message> }) {
   )
 }
 
-function Recipients({ recipients }: Pick<Message, 'recipients'>) {
+type Wait = MessageExplanationForAdministrators['recipients'][number]
+
+function Recipients({ recipients, waits }: Pick<Message, 'recipients'> & { waits: Wait[] }) {
   return (
     <section>
       <Title order={3} mb="sm">
@@ -97,6 +107,7 @@ function Recipients({ recipients }: Pick<Message, 'recipients'>) {
                 {kind !== 'to' && <span className={classes.kind}>{kind} </span>}
                 {address}
                 {diagnostic && <code className={classes.reply}>{diagnostic}</code>}
+                <WaitText wait={waits.find((wait) => wait.address === address)} />
               </Table.Td>
               <Table.Td>
                 <Status value={status} />
@@ -109,6 +120,30 @@ function Recipients({ recipients }: Pick<Message, 'recipients'>) {
         </Table.Tbody>
       </Table>
     </section>
+  )
+}
+
+/** What the recipient waits for, and when it is tried next. */
+function WaitText({ wait }: { wait: Wait | undefined }) {
+  if (!wait) return null
+  const { message, since, next_attempt_at } = wait
+  return (
+    <Text size="sm" c="dimmed">
+      {message}
+      {since && (
+        <>
+          {' '}
+          Since <ExactTime at={since} />.
+        </>
+      )}
+      {next_attempt_at && (
+        <>
+          {' '}
+          Next attempt: <ExactTime at={next_attempt_at} /> (<RelativeTime at={next_attempt_at} />
+          ).
+        </>
+      )}
+    </Text>
   )
 }
 

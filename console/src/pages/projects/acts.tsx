@@ -2,8 +2,10 @@ import { NumberInput, Select, TextInput } from '@mantine/core'
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Plan, Project } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
-import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
+import { type Act, nothing, type Step } from '../../components/act/act.ts'
+import { ExpiryField } from '../../components/expiry-field.tsx'
 import { UserSelect } from '../../components/user-select.tsx'
+import { PublicNoteField } from '../interventions/acts.tsx'
 
 const baseOf = (loaded: Answer<Project>) => ({
   loaded,
@@ -45,19 +47,47 @@ export const createProject = (
   done,
 })
 
-export const lockProject = (loaded: Answer<Project>): Act<'projects.edit', Project, object> => {
+interface LockForm {
+  expires_at: string
+  public_note: string
+}
+
+/** Locks the project, or ends all its locks. Only `interventions.create` takes a public note. */
+export const lockProject = (
+  loaded: Answer<Project>,
+): Act<'projects.edit' | 'interventions.create', Project, LockForm> => {
   const { id, name, is_locked } = loaded.data
   return {
-    operation: 'projects.edit',
+    operation: ({ public_note }) => (public_note.trim() ? 'interventions.create' : 'projects.edit'),
     path: { project_id: id },
     title: is_locked ? `Unlock ${name}` : `Lock ${name}`,
     button: is_locked ? 'Unlock project' : 'Lock project',
     success: is_locked ? 'Project unlocked' : 'Project locked',
     isDangerous: !is_locked,
+    focusesReason: true,
     base: baseOf(loaded),
-    form: () => ({}),
-    body: () => ({ is_locked: !is_locked }),
+    form: () => ({ expires_at: '', public_note: '' }),
+    ...(!is_locked && { steps: [lockStep] }),
+    body: ({ expires_at, public_note }) =>
+      public_note.trim()
+        ? { kind: 'lock', public_note: public_note.trim(), expires_at: expires_at || null }
+        : { is_locked: !is_locked, ...(expires_at && { expires_at }) },
   }
+}
+
+const lockStep: Step<Project, LockForm> = {
+  title: 'Lock',
+  fields: ({ form, set }) => (
+    <>
+      <ExpiryField
+        label="Until"
+        description="Optional. The lock ends automatically at this time."
+        value={form.expires_at}
+        onChange={(expires_at) => set({ expires_at })}
+      />
+      <PublicNoteField value={form.public_note} onChange={(public_note) => set({ public_note })} />
+    </>
+  ),
 }
 
 const statuses = ['trialing', 'active', 'past_due', 'canceled', 'paused'] as const
@@ -71,6 +101,30 @@ interface ProjectForm {
   plan_id: string | null
   admin_plan_id: string | null
   admin_subscription_status: Status | null
+  /** For the temporary fields that are changed. */
+  expires_at: string
+}
+
+/** Fields that can return to their previous values automatically. */
+const temporaryFields = [
+  'reputation_score',
+  'allow_service_mta',
+  'admin_plan_id',
+  'admin_subscription_status',
+]
+
+/** The edited fields with their new values. */
+function editsOf(form: ProjectForm, project: Project): [field: string, value: unknown][] {
+  const values = {
+    name: form.name,
+    user_id: form.user_id,
+    reputation_score: Number(form.reputation_score),
+    allow_service_mta: form.allow_service_mta === 'true',
+    plan_id: Number(form.plan_id),
+    admin_plan_id: form.admin_plan_id === null ? null : Number(form.admin_plan_id),
+    admin_subscription_status: form.admin_subscription_status,
+  }
+  return Object.entries(values).filter(([field, value]) => project[field as keyof Project] !== value)
 }
 
 export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Project, ProjectForm> => ({
@@ -88,6 +142,7 @@ export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Proje
     plan_id: String(project.plan_id),
     admin_plan_id: project.admin_plan_id === null ? null : String(project.admin_plan_id),
     admin_subscription_status: project.admin_subscription_status as Status | null,
+    expires_at: '',
   }),
   steps: [
     {
@@ -110,7 +165,7 @@ export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Proje
           />
           <NumberInput
             label="Reputation score"
-            description="0 to 100. Applied as a permanent offset to the computed score."
+            description="0 to 100. Applied as an offset to the computed score."
             value={form.reputation_score}
             onChange={(reputation_score) => set({ reputation_score })}
             min={0}
@@ -145,26 +200,22 @@ export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Proje
             onChange={(admin_subscription_status) => set({ admin_subscription_status })}
             placeholder="No override: use billing"
           />
+          <ExpiryField
+            label="Until"
+            description="Optional. A changed score, override or use of shared mail servers returns to its previous value at this time."
+            value={form.expires_at}
+            onChange={(expires_at) => set({ expires_at })}
+          />
         </>
       ),
     },
   ],
   // Only fields that were edited are sent.
   body: (form, project) => {
-    const values = {
-      name: form.name,
-      user_id: form.user_id,
-      reputation_score: Number(form.reputation_score),
-      allow_service_mta: form.allow_service_mta === 'true',
-      plan_id: Number(form.plan_id),
-      admin_plan_id: form.admin_plan_id === null ? null : Number(form.admin_plan_id),
-      admin_subscription_status: form.admin_subscription_status,
-    }
     if (form.name === '' || form.user_id === null || form.reputation_score === '') return undefined
-    const changed = Object.entries(values).filter(
-      ([field, value]) => project[field as keyof Project] !== value,
-    )
-    return Object.fromEntries(changed)
+    const edits = editsOf(form, project)
+    const isTemporary = form.expires_at !== '' && edits.some(([field]) => temporaryFields.includes(field))
+    return { ...Object.fromEntries(edits), ...(isTemporary && { expires_at: form.expires_at }) }
   },
 })
 
@@ -248,23 +299,6 @@ export const setBilling = (loaded: Answer<Project>): Act<'projects.set-billing',
     billing_product_id: form.billing_product_id || null,
   }),
 })
-
-const queueAct = (
-  verb: 'hold' | 'release',
-  { id, name }: Project,
-): Act<'queue.hold' | 'queue.release', undefined, object> => ({
-  operation: `queue.${verb}`,
-  path: { project_id: id },
-  title: verb === 'hold' ? `Hold mail for ${name}` : `Release mail for ${name}`,
-  button: verb === 'hold' ? 'Hold mail' : 'Release mail',
-  success: verb === 'hold' ? 'Mail held' : 'Mail released',
-  isDangerous: verb === 'hold',
-  base: nothing,
-  ...nothingToFillIn,
-})
-
-export const holdQueue = (project: Project) => queueAct('hold', project)
-export const releaseQueue = (project: Project) => queueAct('release', project)
 
 function StatusSelect({
   label,

@@ -11,6 +11,7 @@ import { HeadActions } from '../../components/head-actions.tsx'
 import { To } from '../../components/link.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { QueryState } from '../../components/states.tsx'
+import { startIntervention } from '../interventions/acts.tsx'
 import { editProject, lockProject, setBilling } from './acts.tsx'
 import classes from './project-page.module.css'
 import { tabs } from './tabs.ts'
@@ -97,6 +98,7 @@ function Head({ loaded }: { loaded: Answer<Project> }) {
         {is_locked ? 'Unlock' : 'Lock'}
       </Button>
       <HeadActions of="project" edit={() => start(editProject(loaded))}>
+        <Menu.Item onClick={() => start(startIntervention(loaded.data))}>Start an intervention</Menu.Item>
         <Menu.Item onClick={() => start(setBilling(loaded))}>Set billing</Menu.Item>
       </HeadActions>
     </PageHead>

@@ -1,6 +1,7 @@
 /** The tabs of a project's page: path and label. */
 export const tabs = [
   ['overview', 'Overview'],
+  ['sending', 'Sending'],
   ['domains', 'Domains'],
   ['endpoints', 'Endpoints'],
   ['routing', 'Routing'],

@@ -1,0 +1,149 @@
+import { NumberInput, Select, TextInput } from '@mantine/core'
+import { type Answer, callForVersion } from '../../api/client.ts'
+import type { Intervention, Project } from '../../api/operations.gen.ts'
+import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
+import { ExpiryField } from '../../components/expiry-field.tsx'
+import { type Kind, kinds } from './kinds.ts'
+
+interface InterventionForm {
+  pace_per_hour: number | string
+  public_note: string
+  expires_at: string
+}
+
+const paths = ({ project_id, id }: Intervention) => ({ project_id, id })
+
+/** What the server expects; undefined while a field is missing. */
+const configOf = (kind: Kind, { pace_per_hour, public_note, expires_at }: InterventionForm) =>
+  kind === 'pace' && pace_per_hour === ''
+    ? undefined
+    : {
+        pace_per_hour: kind === 'pace' ? Number(pace_per_hour) : null,
+        public_note: public_note.trim() || null,
+        expires_at: expires_at || null,
+      }
+
+const choices: [kind: Kind, label: string, button: string][] = [
+  ['warn', 'Warning: notifies the owner; sending is not restricted', 'Warn project'],
+  ['pace', 'Pace: limits the number of recipients per hour', 'Pace project'],
+  ['hold', 'Hold: accepts mail, but does not send it', 'Hold mail'],
+  ['lock', 'Lock: accepts and sends no mail', 'Lock project'],
+]
+
+export const startIntervention = ({
+  id,
+  name,
+}: Project): Act<'interventions.create', undefined, InterventionForm & { kind: Kind }> => ({
+  operation: 'interventions.create',
+  path: { project_id: id },
+  title: `Start an intervention for ${name}`,
+  button: ({ kind }) => choices.find(([choice]) => choice === kind)?.[2] ?? 'Start',
+  success: 'Intervention started',
+  isDangerous: ({ kind }) => kind === 'hold' || kind === 'lock',
+  base: nothing,
+  form: () => ({ kind: 'pace', pace_per_hour: 500, public_note: '', expires_at: '' }),
+  steps: [
+    {
+      title: 'Intervention',
+      fields: ({ form, set }) => (
+        <>
+          <Select
+            label="Kind"
+            value={form.kind}
+            onChange={(kind) => set({ kind: kind as Kind })}
+            data={choices.map(([value, label]) => ({ value, label }))}
+            allowDeselect={false}
+            data-autofocus
+          />
+          <ConfigFields kind={form.kind} form={form} set={set} />
+        </>
+      ),
+    },
+  ],
+  body: ({ kind, ...form }) => {
+    const config = configOf(kind, form)
+    return config && { kind, ...config }
+  },
+})
+
+export const editIntervention = (
+  loaded: Answer<Intervention>,
+): Act<'interventions.edit', Intervention, InterventionForm> => ({
+  operation: 'interventions.edit',
+  path: paths(loaded.data),
+  title: `Edit ${kinds[loaded.data.kind].noun}`,
+  button: 'Save changes',
+  success: 'Intervention saved',
+  base: { loaded, refetch: () => callForVersion('interventions.show', { path: paths(loaded.data) }) },
+  form: ({ pace_per_hour, public_note, expires_at }) => ({
+    pace_per_hour: pace_per_hour ?? '',
+    public_note: public_note ?? '',
+    expires_at: expires_at ?? '',
+  }),
+  steps: [
+    {
+      title: 'Intervention',
+      fields: ({ form, set, loaded: { kind } }) => <ConfigFields kind={kind} form={form} set={set} />,
+    },
+  ],
+  body: (form, { kind }) => configOf(kind, form),
+})
+
+export const endIntervention = (intervention: Intervention): Act<'interventions.end', undefined, object> => {
+  const { noun } = kinds[intervention.kind]
+  return {
+    operation: 'interventions.end',
+    path: paths(intervention),
+    title: `End ${noun}`,
+    button: `End ${noun}`,
+    success: 'Intervention ended',
+    base: nothing,
+    ...nothingToFillIn,
+  }
+}
+
+function ConfigFields({
+  kind,
+  form,
+  set,
+}: {
+  kind: Kind
+  form: InterventionForm
+  set: (part: Partial<InterventionForm>) => void
+}) {
+  return (
+    <>
+      {kind === 'pace' && (
+        <NumberInput
+          label="Recipients per hour"
+          value={form.pace_per_hour}
+          onChange={(pace_per_hour) => set({ pace_per_hour })}
+          min={1}
+          max={1_000_000}
+          allowDecimal={false}
+          required
+        />
+      )}
+      <ExpiryField
+        label="Until"
+        description="Ends automatically at this time. Empty: until an administrator ends it."
+        value={form.expires_at}
+        onChange={(expires_at) => set({ expires_at })}
+      />
+      <PublicNoteField value={form.public_note} onChange={(public_note) => set({ public_note })} />
+    </>
+  )
+}
+
+export function PublicNoteField({ value, onChange }: { value: string; onChange: (note: string) => void }) {
+  return (
+    <TextInput
+      label="Public note"
+      description="Optional. The members of the project see this note. They never see the reason."
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      maxLength={500}
+      autoComplete="off"
+    />
+  )
+}

@@ -1,0 +1,55 @@
+import type { Intervention } from '../../api/operations.gen.ts'
+import type { Tone } from '../../components/badge.tsx'
+import { number } from '../../components/stat-tiles.tsx'
+
+export type Kind = Intervention['kind']
+
+interface KindText {
+  /** "the lock of Acme". */
+  noun: string
+  tone: Tone
+  /** While it is in force. */
+  title: (of: Pick<Intervention, 'pace_per_hour'>) => string
+  effect: string
+}
+
+const pace = ({ pace_per_hour }: Pick<Intervention, 'pace_per_hour'>): string =>
+  `Paced at ${number(pace_per_hour ?? 0)} recipients per hour`
+
+/** From strict to mild. */
+export const kinds: Record<Kind, KindText> = {
+  lock: {
+    noun: 'lock',
+    tone: 'bad',
+    title: () => 'This project is locked',
+    effect: 'Sending is blocked. Queued mail is held and fails after 7 days.',
+  },
+  hold: {
+    noun: 'hold',
+    tone: 'warn',
+    title: () => 'The mail of this project is held',
+    effect: 'New mail is accepted, but not sent. Queued mail fails after 7 days.',
+  },
+  pace: {
+    noun: 'pace',
+    tone: 'warn',
+    title: pace,
+    effect: 'New mail is accepted and sent slowly. Mail that waits longer than 7 days fails.',
+  },
+  warn: {
+    noun: 'warning',
+    tone: 'calm',
+    title: () => 'This project has a warning',
+    effect: 'Sending is not restricted.',
+  },
+}
+
+const order = Object.keys(kinds)
+
+/** The strictest first; of paces, the slowest first, because it applies. */
+export const strictestFirst = (interventions: Intervention[]): Intervention[] =>
+  interventions.toSorted(
+    (one, other) =>
+      order.indexOf(one.kind) - order.indexOf(other.kind) ||
+      (one.pace_per_hour ?? 0) - (other.pace_per_hour ?? 0),
+  )
