@@ -96,7 +96,7 @@ describe('a project', () => {
     await audited(admin, project.id, 'projects.edit', 'Card testing')
     await page
       .getByRole('alert')
-      .getByText(/^Locked by Ada on .*Reason: Card testing/)
+      .getByText(/^Since .*, by ada@example\.com, without expiry\. Reason: Card testing$/)
       .waitFor()
 
     await page.getByRole('button', { name: 'Unlock' }).click()

@@ -22,6 +22,7 @@ const edit = (id: number, change: object) =>
 /** Together with the four named projects, one more than fits on one page. */
 const others = Array.from({ length: 47 }, (_, index) => `Customer ${String(index + 1).padStart(2, '0')}`)
 let acme = { id: 0 }
+let dubious = { id: 0 }
 
 describe('screens, wide and narrow, light and dark', () => {
   it('of the sign-in page', async () => {
@@ -51,9 +52,11 @@ describe('screens, wide and narrow, light and dark', () => {
       for (const name of others) await make(name, starter.id)
       acme = await make('Acme', starter.id)
       await edit((await make('Barred', starter.id)).id, { is_locked: true })
-      await edit((await make('Dubious', starter.id)).id, { reputation_score: 31 })
+      dubious = await make('Dubious', starter.id)
+      await edit(dubious.id, { reputation_score: 31 })
       await make('Zealous', tiny.id)
       await mailOf(acme.id)
+      await mailOf(dubious.id)
     })
 
     it('of the list of projects', async () => {
@@ -66,6 +69,33 @@ describe('screens, wide and narrow, light and dark', () => {
       await checkScreens(session, 'project', `/console/projects/${acme.id}`, async (window) => {
         await window.getByText('Messages per day').first().waitFor()
         await window.getByText(/^1 of /).waitFor()
+        await window.getByText('Awaiting delivery report').waitFor()
+      })
+    })
+
+    it('of a project with interventions, a temporary override and an explained score', async () => {
+      const path = `/admin/projects/${dubious.id}`
+      const expires_at = new Date(Date.now() + 86_400_000).toISOString()
+      const note = 'Many recipients of your last mailing do not exist. Please clean up your list.'
+      await body(201, admin.post(`${path}/interventions`, { kind: 'warn', public_note: note, reason }))
+      await body(
+        201,
+        admin.post(`${path}/interventions`, {
+          ...{ kind: 'pace', pace_per_hour: 500, public_note: note, expires_at, reason },
+        }),
+      )
+      await edit(dubious.id, { admin_subscription_status: 'active', allow_service_mta: true, expires_at })
+      const home = `/console/projects/${dubious.id}`
+      await checkScreens(session, 'project-paced', home, async (window) => {
+        await window.getByText('Paced at 500 recipients per hour').waitFor()
+        await window.getByText(/^Shared mail servers returns to not allowed/).waitFor()
+        await window.getByRole('button', { name: /^Why \d+\?$/ }).click()
+        await window.getByRole('table', { name: 'Parts of the score' }).waitFor()
+        await window.getByText('7 days', { exact: true }).click()
+      })
+      await checkScreens(session, 'sending', `${home}/sending`, async (window) => {
+        await window.getByRole('list', { name: 'Checks' }).waitFor()
+        await window.getByRole('table', { name: 'Interventions' }).waitFor()
         await window.getByText('Awaiting delivery report').waitFor()
       })
     })
