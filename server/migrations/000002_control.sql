@@ -190,13 +190,13 @@ grant select, insert, update, delete on control.password_resets to postern_ident
 grant select (id, user_id, mailed_at, created_at, expires_at), update (token_hash, mailed_at), delete
   on control.password_resets to postern_admin;
 
--- Counters per UTC day: invitations, password reset messages and notices about interventions. `key` is the SHA-256 of the
+-- Counters per UTC day: invitations, password reset messages and mails about interventions. `key` is the SHA-256 of the
 -- counted object, so no address is stored in plain text. Rows from earlier days are purged
 -- (core/control/access/password-reset.sql.ts).
 create table control.daily_counts (
   kind text not null check (kind in (
     'invitations of project', 'invitations of user', 'invitations of address', 'resets of account', 'resets of network',
-    'intervention notices of project')),
+    'intervention mails of project')),
   key bytea not null check (octet_length(key) = 32),
   day date not null default (postern.now() at time zone 'UTC')::date,
   count integer not null check (count > 0),
@@ -1751,17 +1751,17 @@ grant select on control.appeals to postern_admin, postern_readonly;
 grant select, insert on control.appeals to postern_customer;
 
 -- Interventions that started or ended and of which the project's owner has not been notified. A row is deleted once the
--- notice has been emailed.
-create table control.intervention_notices (
+-- mail has been handed over.
+create table control.intervention_mails (
   intervention_id bigint primary key,
   project_id bigint not null,
   created_at timestamptz not null default postern.now(),
   foreign key (project_id, intervention_id) references control.interventions (project_id, id) on delete cascade
 );
-create index on control.intervention_notices (created_at);
-call postern.protect('control.intervention_notices');
-grant select, insert, update, delete on control.intervention_notices to postern_admin;
-grant select on control.intervention_notices to postern_readonly;
+create index on control.intervention_mails (created_at);
+call postern.protect('control.intervention_mails');
+grant select, insert, update, delete on control.intervention_mails to postern_admin;
+grant select on control.intervention_mails to postern_readonly;
 
 -- Temporary overrides: what a project's field returns to at a given time, at most one for each field. An edit of the
 -- field without an expiry deletes its row. A second temporary override keeps `original`.

@@ -8,7 +8,7 @@ import {
   reconcileIdentity,
 } from '../core/control/domains/reconcile-identities.ts'
 import { sendDisabledNotices } from '../core/control/endpoints/disabled-notices.ts'
-import { sendInterventionNotices } from '../core/control/interventions/notice-mails.ts'
+import { sendInterventionMails } from '../core/control/interventions/mails.ts'
 import {
   type InvitationDeps,
   sendDueInvitations,
@@ -90,7 +90,7 @@ function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
     'endpoints.notify': { cron: everyMinute, run: () => sendDisabledNotices(deps, maxNotices, end()) },
     'interventions.notify': {
       cron: everyMinute,
-      run: () => sendInterventionNotices(deps, maxNotices, end()),
+      run: () => sendInterventionMails(deps, maxNotices, end()),
     },
     'forwards.confirm': { cron: everyMinute, run: () => sendConfirmations(deps, maxConfirmations, end()) },
     chores: { cron: everyMinute, run: () => doChores(deps) },

@@ -9,7 +9,7 @@ import {
 } from '../../core/control/interventions/interventions.ts'
 import type { Intervention } from '../../core/control/interventions/wire.ts'
 import { type ProjectRow, projectChange } from '../../core/control/projects/projects.ts'
-import { countCap, countText } from '../../core/shared/counts.ts'
+import { countCap, counted, countText } from '../../core/shared/counts.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { type MutationResult, unchanged } from '../operation.ts'
 
@@ -51,8 +51,8 @@ async function effectsOf(tx: ReadTx, row: InterventionRow, mail: QueueCounts | u
     ]
   }
   const effects: Record<InterventionRow['kind'], string> = {
-    warn: `The project is warned ${expiryText(row)}. Its mail is not affected.`,
-    pace: `At most ${row.pace_per_hour} recipients per hour are handed over ${expiryText(row)}. New mail is accepted. ${waiting}`,
+    warn: `A warning is in force ${expiryText(row)}. Sending is not restricted.`,
+    pace: `Sending is limited to ${counted(row.pace_per_hour ?? 1, 'recipient')} per hour ${expiryText(row)}. New mail is accepted. ${waiting}`,
     hold: `No mail is handed over ${expiryText(row)}. New mail is accepted. ${waiting}`,
     lock: `No mail is accepted or handed over ${expiryText(row)}. ${waiting}`,
   }

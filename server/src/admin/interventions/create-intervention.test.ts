@@ -131,7 +131,7 @@ describe('interventions.create', () => {
     await makeMail(id, { status: 'queued', dispatch: 'leased' })
     const { body } = await start(`/projects/${id}`, { kind: 'pace', pace_per_hour: 1 }, '?dry_run=true')
     assert.deepEqual(body.effects, [
-      'At most 1 recipients per hour are handed over until an administrator ends it. New mail is accepted. Queued messages: 4.',
+      'Sending is limited to 1 recipient per hour until an administrator ends it. New mail is accepted. Queued messages: 4.',
     ])
     assert.deepEqual(body.warnings, ['Messages being sent now that cannot be stopped: 1.'])
     await database.query(

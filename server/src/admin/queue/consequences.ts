@@ -1,4 +1,5 @@
 import type { ProjectRow } from '../../core/control/projects/projects.ts'
+import { counted } from '../../core/shared/counts.ts'
 
 /** The reasons other than a hold for which a project's mail is not sent. */
 export function otherObstacles(project: ProjectRow): string[] {
@@ -15,9 +16,7 @@ const daysUntilFailure = 7
 
 /** How long a gradual release takes. */
 export const gradualEffect = (perMinute: number, ready: number): string =>
-  `At ${perMinute.toLocaleString('en')} per minute, ${
-    ready === 1 ? 'the queued recipient takes' : `the ${ready.toLocaleString('en')} queued recipients take`
-  } about ${durationText(Math.ceil(ready / perMinute))}.`
+  `At ${perMinute.toLocaleString('en')} per minute, ${counted(ready, 'recipient')} will take about ${durationText(Math.ceil(ready / perMinute))}.`
 
 export const gradualWarnings = (perMinute: number, ready: number): string[] =>
   ready / perMinute > daysUntilFailure * 24 * 60
@@ -38,4 +37,4 @@ function durationText(minutes: number): string {
 export const paceSentences = (pacePerHour: number | null): string[] =>
   pacePerHour === null
     ? []
-    : [`A pace stays in force: at most ${pacePerHour} recipients per hour are handed over.`]
+    : [`A pace stays in force: sending is limited to ${counted(pacePerHour, 'recipient')} per hour.`]

@@ -167,7 +167,7 @@ describe('queue.discard', () => {
       'Recipients that will be discarded: 1 of 2.',
       'Each of them fails with an event. They cannot be restored.',
     ])
-    assert.deepEqual(body.warnings, ['Recipients being sent now that are not discarded: 1.'])
+    assert.deepEqual(body.warnings, ['Recipients that are not discarded, because they are being sent or await a report: 1.'])
     await run()
     assert.ok(await isQueued(one))
     assert.deepEqual((await admin.get(`/projects/${id}/queue/discards`)).body.data, [])

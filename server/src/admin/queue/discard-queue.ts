@@ -46,7 +46,7 @@ export const discardQueueOperation = adminOperation({
       ],
       warnings:
         counts.leaving > 0
-          ? [`Recipients being sent now that are not discarded: ${text(counts.leaving)}.`]
+          ? [`Recipients that are not discarded, because they are being sent or await a report: ${text(counts.leaving)}.`]
           : [],
       answer: discardView(row, 0),
       version: null,

@@ -157,7 +157,7 @@ describe('queue.release with per_minute', () => {
     const { body } = await gradually(path, 1, '?dry_run=true')
     assert.deepEqual(body.effects, [
       'Messages that will be sent: 1.',
-      'At 1 per minute, the queued recipient takes about 1 min.',
+      'At 1 per minute, 1 recipient will take about 1 min.',
     ])
     assert.deepEqual(body.warnings, [])
     await database.query(
@@ -166,9 +166,9 @@ describe('queue.release with per_minute', () => {
       [id],
     )
     const [, long] = (await gradually(path, 100, '?dry_run=true')).body.effects
-    assert.equal(long, 'At 100 per minute, the 41,230 queued recipients take about 6 h 53 min.')
+    assert.equal(long, 'At 100 per minute, 41,230 recipients will take about 6 h 53 min.')
     const slow = (await gradually(path, 1, '?dry_run=true')).body
-    assert.equal(slow.effects[1], 'At 1 per minute, the 41,230 queued recipients take about 29 days.')
+    assert.equal(slow.effects[1], 'At 1 per minute, 41,230 recipients will take about 29 days.')
     assert.deepEqual(slow.warnings, [
       'The release takes longer than 7 days. Mail that waits for 7 days fails.',
     ])
@@ -179,7 +179,7 @@ describe('queue.release with per_minute', () => {
     const { path } = await heldSender()
     await admin.post(`${path}/interventions`, { kind: 'pace', pace_per_hour: 7, reason })
     const { body } = await gradually(path, 1, '?dry_run=true')
-    assert.deepEqual(body.warnings, ['A pace stays in force: at most 7 recipients per hour are handed over.'])
+    assert.deepEqual(body.warnings, ['A pace stays in force: sending is limited to 7 recipients per hour.'])
   })
 
   test('accepts only what a pace allows', async () => {

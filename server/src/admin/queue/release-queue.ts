@@ -13,7 +13,7 @@ export const releaseQueueOperation = adminOperation({
   path: '/admin/projects/:project_id/queue/release',
   summary: "Release a project's mail",
   description:
-    'Sends the held mail of a project: ends every hold, including those that would expire. If the project is locked, or its subscription is canceled or paused, the mail is still held. If the queue is not held, nothing changes. With `per_minute`, the release is gradual: it also starts a pace, which ends when the mail that is ready now is no longer queued. This also works if the queue is not held. If no mail is ready, no pace starts.',
+    'Sends the held mail of a project: ends every hold, including those that would expire. If the project is locked, or its subscription is canceled or paused, the mail is still held. If the queue is not held, nothing changes. With `per_minute`, the release is gradual: it also starts a pace, which ends when all mail that is ready now has been attempted or removed from the queue. This also works if the queue is not held. If no mail is ready, no pace starts.',
   params: ProjectParams,
   body: {
     per_minute: Type.Optional(

@@ -334,7 +334,7 @@ export interface ControlIdentities {
   updated_at: Generated<Timestamp>;
 }
 
-export interface ControlInterventionNotices {
+export interface ControlInterventionMails {
   created_at: Generated<Timestamp>;
   intervention_id: number;
   project_id: number;
@@ -970,7 +970,7 @@ export interface DB {
   "control.heartbeat": ControlHeartbeat;
   "control.idempotency": ControlIdempotency;
   "control.identities": ControlIdentities;
-  "control.intervention_notices": ControlInterventionNotices;
+  "control.intervention_mails": ControlInterventionMails;
   "control.interventions": ControlInterventions;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;

@@ -69,7 +69,7 @@ async function endIfInForce(tx: Tx, projectId: number, id: number): Promise<bool
   await endBySystem(tx, before, current, {
     endedBy: 'drained',
     operation: 'interventions.drain',
-    reason: 'The gradual release is complete: the mail that waited for it is no longer queued.',
+    reason: 'The gradual release is complete: all mail that was ready at its start has been attempted or removed.',
   })
   return true
 }

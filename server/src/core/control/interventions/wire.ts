@@ -19,8 +19,8 @@ const note = Type.String({
   description: 'An explanation for the members of the project. They never see the `reason`.',
 })
 const kindMeanings =
-  '`warn`: nothing changes. `pace`: mail is accepted and handed over slowly. `hold`: mail is accepted and not handed over. `lock`: no mail is accepted or handed over.'
-const expiry = { ...Timestamp, description: 'When the intervention ends by itself; null for never.' }
+  '`warn`: the owner is notified, and sending is not restricted. `pace`: mail is accepted and handed over slowly. `hold`: mail is accepted and not handed over. `lock`: no mail is accepted or handed over.'
+const expiry = { ...Timestamp, description: 'When the intervention ends automatically. Null if no time is set.' }
 const ending = { ...Timestamp, description: 'Null while the intervention is in force.' }
 
 const AppealFields = {
@@ -54,12 +54,12 @@ export const Intervention = Type.Object(
     drains_before: nullable({
       ...Timestamp,
       description:
-        'For a gradual release: the pace ends when the mail that was ready at this time is no longer queued.',
+        'For a gradual release: the pace ends when all mail that was ready at this time has been attempted or removed from the queue.',
     }),
     ended_at: nullable(ending),
     ended_by: nullable(
       oneOf(interventionEnds, {
-        description: '`drained`: the mail that a gradual release waited for is gone.',
+        description: '`drained`: a gradual release is complete.',
       }),
     ),
     appeal: nullable(

@@ -32,7 +32,7 @@ export const Reputation = Type.Object(
     min_volume: Type.Integer({ description: 'With fewer messages, no points are deducted.' }),
     parts: Type.Array(Part),
     computed_score: Type.Integer({ description: '100 minus the points of all parts, rounded, at least 0.' }),
-    score_offset: Type.Integer({ description: "The administrators' permanent correction." }),
+    score_offset: Type.Integer({ description: 'Set by an administrator, and added to the computed score.' }),
     reputation_score: Type.Integer({
       description:
         'The sum, limited to the range from 0 to 100. The project shows the same score within a minute.',

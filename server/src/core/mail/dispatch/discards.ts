@@ -17,7 +17,7 @@ import {
   lockProgress,
   writeProgress,
 } from './discards.sql.ts'
-import { expireLocked } from './sweep.sql.ts'
+import { failLocked } from './sweep.sql.ts'
 
 // Executes discards (control.discards): fails the queued recipients that match, in batches. mail.discards describes the
 // passes.
@@ -91,7 +91,7 @@ async function discardBatch(
   if (!progress) return { finishedAt: null, hasProgressed: false }
   if (progress.finished_at !== null) return { finishedAt: progress.finished_at, hasProgressed: false }
   const batch = await lockBatch(tx, project_id, filter, progress, discardedAtOnce)
-  const discarded = await expireLocked(tx, discardedReply, batch.locked)
+  const discarded = await failLocked(tx, discardedReply, batch.locked)
   const hasFound = progress.has_found || batch.found > 0
   const hasDiscarded = progress.has_discarded || discarded > 0
   const isEndOfPass = batch.scanned < discardedAtOnce

@@ -104,7 +104,7 @@ export const expireReady = (
   )
 
 /** Fails messages whose rows the transaction has locked. */
-export const expireLocked = (tx: Tx, reply: string, ctids: readonly string[]): Promise<number> =>
+export const failLocked = (tx: Tx, reply: string, ctids: readonly string[]): Promise<number> =>
   ctids.length === 0 ? Promise.resolve(0) : expire(tx, reply, sql`select unnest(${ctids}::tid[])`)
 
 /**

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { InterventionKind } from '../../control/interventions/wire.ts'
-import { countCap, countText } from '../../shared/counts.ts'
+import { countCap, counted, countText } from '../../shared/counts.ts'
 import { MessageId, nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 import { leaseSeconds } from '../dispatch/claims.ts'
 import { awaitedSeconds } from '../dispatch/retry-policy.ts'
@@ -41,10 +41,10 @@ const RecipientExplanation = Type.Object(
     waits_for: nullable(
       oneOf(waits, {
         description:
-          '`worker`: it is next in the queue. `attempt`: it is being handed over. `retry`: the last attempt failed. `provider_report`: the provider may have accepted it, but its response was lost. `delivery_report`: the mail server accepted it and delivers it. Null if nothing more happens.',
+          '`schedule`: the sender chose a later time. `operator_hold`: the operator has paused sending for all projects. `project_lock`, `project_hold`, `project_pace`: an intervention. `subscription`: the subscription is not active. `worker`: ready, waiting for a worker. `attempt`: being handed over. `retry`: the last attempt failed. `provider_report`: the provider may have accepted it, but its response was lost. `delivery_report`: the mail server accepted it and delivers it. Null if nothing more happens.',
       }),
     ),
-    since: nullable({ ...Timestamp, description: 'When the wait began, if that is known.' }),
+    since: nullable({ ...Timestamp, description: 'When the cause began, if that is known. A cause can be older than the message.' }),
     next_attempt_at: nullable({
       ...Timestamp,
       description: 'When it is handed over next. An estimate for paced mail; null if that is not known.',
@@ -158,22 +158,22 @@ function blockOf(facts: MessageFacts, { state, provider }: ExplainedRecipient): 
     return {
       waits_for: 'operator_hold',
       since: new Date(operatorHold.held_at),
-      message: 'The operator of this service has paused sending. The message is sent afterwards.',
+      message: 'The operator of this service has paused sending. The message is sent when sending resumes, or fails after 7 days.',
     }
   if (facts.is_locked)
     return {
       waits_for: 'project_lock',
-      message: 'The operator has locked the project. The message is sent when the lock ends.',
+      message: 'The operator has locked the project. The message is sent when the lock ends, or fails after 7 days.',
     }
   if (facts.restriction === 'hold')
     return {
       waits_for: 'project_hold',
-      message: "The operator holds the project's mail. The message is sent when the hold ends.",
+      message: "The operator holds the project's mail. The message is sent when the hold ends, or fails after 7 days.",
     }
   if (maySend(facts.subscription)) return undefined
   return {
     waits_for: 'subscription',
-    message: `The subscription is "${facts.subscription}". The message is sent when the subscription is active again.`,
+    message: `The subscription is "${facts.subscription}". The message is sent when the subscription is active again, or fails after 7 days.`,
   }
 }
 
@@ -183,7 +183,7 @@ function pacedWait({ pace_per_hour, ahead, now }: ExplainedMessage): Explained {
   return {
     waits_for: 'project_pace',
     next_attempt_at: ahead === null ? null : new Date(now.getTime() + (ahead / perHour) * 3_600_000),
-    message: `The project's mail is paced: at most ${perHour} recipients per hour. Recipients ahead of this message: ${countText(ahead ?? countCap + 1)}.`,
+    message: `The project's mail is paced: at most ${counted(perHour, 'recipient')} per hour. Recipients ahead of this message: ${countText(ahead ?? countCap + 1)}.`,
   }
 }
 
@@ -197,12 +197,12 @@ function waitOf(facts: ExplainedMessage, recipient: ExplainedRecipient): Explain
       if (facts.restriction === 'pace' && provider !== 'none') return pacedWait(facts)
       return {
         ...{ waits_for: 'worker', since: due_at, next_attempt_at: facts.now },
-        message: 'Nothing holds the message. A worker hands it over in its turn.',
+        message: 'Nothing blocks the message. It waits in the queue for a worker.',
       }
     case 'scheduled':
       return {
         ...{ waits_for: 'schedule', since: facts.created_at, next_attempt_at: due_at },
-        message: 'The sender scheduled the message for this time.',
+        message: `The sender scheduled the message for ${due_at.toISOString()}.`,
       }
     case 'leased':
       return {
@@ -219,11 +219,11 @@ function waitOf(facts: ExplainedMessage, recipient: ExplainedRecipient): Explain
       return status === 'deferred'
         ? {
             ...{ waits_for: 'retry', since: updated_at, next_attempt_at: due_at },
-            message: `The mail server refused the message for now: ${sentence(recipient.reply)} It is tried again for up to 3 days.`,
+            message: `The mail server temporarily rejected the message: ${sentence(recipient.reply)} Sending is retried for up to 3 days.`,
           }
         : {
             ...{ waits_for: 'retry', since: first_attempt_at, next_attempt_at: due_at },
-            message: 'The mail server could not be reached. It is tried again for up to 3 days.',
+            message: 'The mail server could not be reached. Sending is retried for up to 3 days.',
           }
     default:
       return finished(recipient)
@@ -249,7 +249,7 @@ function finished({ status, reply, updated_at }: ExplainedRecipient): Explained 
   }
   return {
     waits_for: null,
-    message: outcomes[status] ?? 'The queue is being updated. Ask again in a moment.',
+    message: outcomes[status] ?? 'The queue is being updated. Try again in a moment.',
   }
 }
 

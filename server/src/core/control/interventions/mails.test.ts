@@ -7,7 +7,7 @@ import { startApi } from '../../../testing/harness/api.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { patienceMs } from '../../../testing/harness/waiting.ts'
 import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
-import { sendInterventionNotices } from './notice-mails.ts'
+import { sendInterventionMails } from './mails.ts'
 
 const inbox = await startMtaInbox()
 const database = await testDatabase()
@@ -19,8 +19,8 @@ const { admin, make, ownProject } = await customers(api, database)
 /** Must not appear in a mail. */
 const reason = 'Canary: complaint by mallory@example.net'
 
-const round = () => sendInterventionNotices(deps, 100, AbortSignal.timeout(patienceMs))
-const waiting = async () => (await database.query('select from control.intervention_notices')).length
+const round = () => sendInterventionMails(deps, 100, AbortSignal.timeout(patienceMs))
+const waiting = async () => (await database.query('select from control.intervention_mails')).length
 const decoded = (text: string) => text.replaceAll('=\r\n', '').replaceAll('=3D', '=')
 const subjectOf = (text: string) => /^Subject: (.*)$/im.exec(text)?.[1]?.trim()
 
@@ -98,7 +98,7 @@ describe("a project's owner", () => {
         },
       },
     }
-    await sendInterventionNotices(racing, 100, AbortSignal.timeout(patienceMs))
+    await sendInterventionMails(racing, 100, AbortSignal.timeout(patienceMs))
     await round()
     assert.deepEqual(mails().map(subjectOf), [
       'Mail from project "Web shop" is held',

@@ -1,12 +1,13 @@
 import { type OwnerNoticeDeps, sendOwnerNotices } from '../notifications/owner-notices.ts'
-import { deleteLate, deleteNotice, type InterventionNotice, listNotices } from './notice-mails.sql.ts'
+import { deleteLate, deleteMail, type InterventionMail, listMails } from './mails.sql.ts'
+import { counted } from '../../shared/counts.ts'
 import type { InterventionKind } from './wire.ts'
 
 /**
  * Notices to the owner of a project about an intervention that started or ended. The text describes the intervention at the
  * time of sending: if it ended before its start was mailed, one message says both. The reason is never mailed.
  */
-export const sendInterventionNotices = (
+export const sendInterventionMails = (
   deps: OwnerNoticeDeps,
   atMost: number,
   signal: AbortSignal,
@@ -14,9 +15,9 @@ export const sendInterventionNotices = (
   sendOwnerNotices(
     {
       subject: 'a project with an intervention',
-      ...{ list: listNotices, delete: deleteNotice, deleteLate },
+      ...{ list: listMails, delete: deleteMail, deleteLate },
       idsOf: ({ project_id, intervention_id }) => ({ project_id, intervention_id }),
-      mailFor(notice: InterventionNotice, { origin }) {
+      mailFor(notice: InterventionMail, { origin }) {
         const { email, project_id, ended_at } = notice
         if (email === null) return null
         const path = `${origin}/v1/projects/${project_id}/notices`
@@ -36,13 +37,13 @@ interface MailText {
   text: string
 }
 
-function startText(notice: InterventionNotice, path: string): MailText {
-  const { intervention_id, kind, pace_per_hour, public_note, expires_at, project_name } = notice
+function startText(notice: InterventionMail, path: string): MailText {
+  const { intervention_id, kind, pace_per_hour, public_note, project_name } = notice
   const effects: Record<InterventionKind, string> = {
     warn: 'This is a warning. Your mail is not affected.',
-    pace: `Mail is still accepted, but at most ${pace_per_hour} recipients per hour are handed over.`,
-    hold: 'Mail is still accepted, but not handed over for delivery.',
-    lock: 'No mail is accepted, and queued mail is not handed over for delivery.',
+    pace: `Mail is still accepted, but sent to at most ${counted(pace_per_hour ?? 1, 'recipient')} per hour.`,
+    hold: 'Mail is still accepted, but not sent.',
+    lock: 'No mail is accepted, and queued mail is not sent.',
   }
   const subjects: Record<InterventionKind, string> = {
     warn: `Warning for project "${project_name}"`,
@@ -50,28 +51,34 @@ function startText(notice: InterventionNotice, path: string): MailText {
     hold: `Mail from project "${project_name}" is held`,
     lock: `Project "${project_name}" is locked`,
   }
-  const end = expires_at === null ? 'until the operator ends it' : `until ${expires_at.toISOString()}`
   return {
     subject: subjects[kind],
     text: paragraphs(
       `The operator of this mail service has started an intervention (${kind}) in your project "${project_name}". ${effects[kind]}`,
       noteText(public_note),
-      `The intervention is in force ${end}.`,
-      `To read it: GET ${path}/${intervention_id}. To object, once: POST ${path}/${intervention_id}/appeal with "text". Only owners and admins of the project can appeal.`,
+      `The intervention is in force ${endOf(notice)}.`,
+      `Details: GET ${path}/${intervention_id}. An owner or admin of the project can appeal once: POST ${path}/${intervention_id}/appeal with "text".`,
     ),
   }
 }
 
+function endOf({ expires_at, drains_before }: InterventionMail): string {
+  if (expires_at !== null) return `until ${expires_at.toISOString()}`
+  return drains_before === null
+    ? 'until the operator ends it'
+    : 'until the mail that was queued at its start has been processed'
+}
+
 function endText(
-  { kind, public_note, started_at, project_name }: InterventionNotice,
+  { kind, public_note, started_at, project_name }: InterventionMail,
   endedAt: Date,
   path: string,
 ): MailText {
   const subjects: Record<InterventionKind, string> = {
     warn: `Warning for project "${project_name}" has ended`,
-    pace: `Sending from project "${project_name}" is no longer slowed down by an intervention`,
-    hold: `Hold of project "${project_name}" has ended`,
-    lock: `Lock of project "${project_name}" has ended`,
+    pace: `Pace on project "${project_name}" has ended`,
+    hold: `Hold on project "${project_name}" has ended`,
+    lock: `Lock on project "${project_name}" has ended`,
   }
   return {
     subject: subjects[kind],
