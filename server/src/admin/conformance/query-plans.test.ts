@@ -78,6 +78,8 @@ await database.query(`
   insert into control.interventions (project_id, kind, source, reason, ended_at, ended_by)
   select 1 + n % 1000, 'warn', 'administrator', 'r', case when n % 4 > 0 then postern.now() end, case when n % 4 > 0 then 'expiry' end
     from generate_series(1, ${count}) as n;
+  insert into control.appeals (intervention_id, project_id, user_id, text)
+  select id, project_id, (select min(id) from control.users), 't' from control.interventions;
   insert into control.discards (project_id, accepted_before, matched, reason, finished_at)
   select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
   insert into control.appeals (intervention_id, project_id, user_id, text) select id, project_id, 1, 't' from control.interventions;

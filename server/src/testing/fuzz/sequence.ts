@@ -325,8 +325,10 @@ function ifMatch(chance: Chance, version: number): { text: string; holds: boolea
   ])
 }
 
-const isEmptyKind = (operation: string): boolean =>
-  ['rotate', 'delete', 'command'].includes(kindOf(operation))
+/** Whether the reason is the operation's only field. */
+const hasNoFields = (operation: string): boolean =>
+  operation === 'endpoints.test' ||
+  (['rotate', 'delete', 'command'].includes(kindOf(operation)) && operation !== 'queue.release')
 
 function contentOf(
   chance: Chance,
@@ -334,7 +336,7 @@ function contentOf(
   options: RequestOptions,
 ): RequestContent {
   const { reason, ifMatch, key, isDryRun } = options
-  const isEmpty = reason === undefined && (isEmptyKind(operation) || operation === 'endpoints.test')
+  const isEmpty = reason === undefined && hasNoFields(operation)
   return {
     params,
     query: isDryRun ? { dry_run: true } : chance.happens(0.03) ? { dry_run: false } : {},
@@ -342,7 +344,7 @@ function contentOf(
       ...(ifMatch ? [['if-match', ifMatch.text] as const] : []),
       ...(key === undefined ? [] : [['idempotency-key', key] as const]),
     ],
-    // The body is optional if the reason is its only field.
+    // Without fields, the body is optional.
     body:
       isEmpty && chance.happens(0.3) ? undefined : { ...body, ...(reason === undefined ? {} : { reason }) },
   }
