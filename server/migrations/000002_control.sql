@@ -1797,8 +1797,8 @@ create table control.discards (
   recipient_domain text,
   -- Only messages accepted before this time match: the start, or `older_than` if that is earlier.
   accepted_before timestamptz not null,
-  -- The number of recipients that matched at the start.
-  matched bigint not null,
+  -- The number of recipients that matched at the start. Null if the queue was too large to count.
+  matched bigint,
   reason text not null,
   stopped_at timestamptz,
   finished_at timestamptz,

@@ -172,7 +172,8 @@ grant select on mail.paces to postern_admin, postern_customer, postern_readonly;
 
 -- The progress of discards (control.discards). Each batch updates the row in the transaction that discards its recipients, so
 -- the count is exact. The row's lock lets one worker at a time execute a discard. A discard reads the queue in passes, in key
--- order, because a pass skips rows that are locked. A pass that finds nothing is the last one.
+-- order, because a pass skips rows that are locked, being sent, or perhaps accepted by the MTA. A pass that finds nothing is the last
+-- one.
 create table mail.discards (
   id bigint not null,
   project_id bigint not null,
@@ -183,6 +184,8 @@ create table mail.discards (
   -- Whether this pass has found a recipient to discard, locked or not, and whether it has discarded one.
   has_found boolean not null default false,
   has_discarded boolean not null default false,
+  -- When control.discards was changed last before this pass: a pass that was interrupted by a stop is not the last one.
+  pass_of timestamptz,
   discarded bigint not null default 0,
   finished_at timestamptz,
   updated_at timestamptz not null default postern.now(),

@@ -14,7 +14,7 @@ export interface DeliveryAttempt { id: string; endpoint_id: number; event_id: st
 
 export interface Denial { id: number; minute: string; actor_id: number; operation: string; error: string; project_id: number | null; count: number; last_request_id: string }
 
-export interface Discard { id: number; project_id: number; older_than: string | null; tag: string | null; recipient_domain: string | null; status: "running" | "stopped" | "finished"; matched: number; discarded: number; reason: string; created_at: string; updated_at: string; finished_at: string | null }
+export interface Discard { id: number; project_id: number; older_than: string | null; tag: string | null; recipient_domain: string | null; status: "running" | "stopped" | "finished"; matched: number | null; discarded: number | null; reason: string; created_at: string; updated_at: string; finished_at: string | null }
 
 export interface DnsRecord { purpose: "ownership" | "dkim" | "return_path" | "mx" | "dmarc"; type: "TXT" | "CNAME" | "MX"; name: string; value: string; status: "pending" | "verified" | "failed" }
 

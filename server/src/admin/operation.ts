@@ -140,10 +140,10 @@ export interface Mutation<
    */
   preload?(mail: ReadTx, params: Static<TObject<Params>>, body: Static<TObject<Body>>): Promise<Preloaded>
   /**
-   * Preload only for a dry run. For other requests, and when the mail database is unavailable, `preloaded` is
-   * undefined.
+   * `preview`: preload only for a dry run. `detail`: for all requests. In both cases the operation works without the data:
+   * when the mail database is unavailable or too slow, `preloaded` is undefined.
    */
-  preloadFor?: 'preview'
+  preloadFor?: 'preview' | 'detail'
   /**
    * Locks and returns the resource, or throws 404. This check comes first. For a create operation, the resource is
    * the parent.

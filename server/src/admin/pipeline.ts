@@ -104,9 +104,9 @@ async function preloadOf(
   try {
     return await mailDbFor(params['project_id'] as number).read((mail) => preload(mail, params, body))
   } catch (error) {
-    // The operation works without the data, but the preview has less detail.
+    // The operation works without the data, but says less.
     const isUnavailable = error instanceof PosternError && error.code === 'unavailable'
-    if (preloadFor === 'preview' && isUnavailable) return undefined
+    if (preloadFor !== undefined && isUnavailable) return undefined
     throw error
   }
 }

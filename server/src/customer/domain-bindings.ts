@@ -64,7 +64,8 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'messages.list': 'domain',
   'messages.show': 'domain',
   'messages.events': 'domain',
-  'messages.explain': 'domain',
+  // Contains the length of the queue and the interventions of the whole project.
+  'messages.explain': 'refused',
   'messages.cancel': 'domain',
 
   'suppressions.list': 'refused',

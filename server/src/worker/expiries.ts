@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applyExpiries, readDue } from '../core/control/expiries/expiries.ts'
+import { endDrained } from '../core/control/interventions/gradual-release.ts'
 import { runDiscards } from '../core/mail/dispatch/discards.ts'
 import type { MailOf } from '../platform/db/cells.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
@@ -18,21 +19,31 @@ export interface ExpiryDeps {
 const defaultEveryMs = 4_000
 
 /**
- * Applies expiries in the control database: ends interventions, and restores the values of temporary overrides. Also executes
- * discards, in the background, so that they do not delay expiries. Runs until the signal is aborted. Any number of workers can
- * do this concurrently.
+ * Applies expiries in the control database: ends interventions, and restores the values of temporary overrides. Also ends
+ * gradual releases and executes discards, in the background, because both wait for the databases of mail. Runs until the
+ * signal is aborted. Any number of workers can do this concurrently.
  */
 export async function runExpiries(
   { db, mailOf, log, everyMs = defaultEveryMs }: ExpiryDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const discarding = inBackground(() => runDiscards(db, mailOf, signal), log)
+  const discarding = inBackground(
+    () => runDiscards(db, mailOf, signal),
+    'queued mail could not be discarded; retrying',
+    log,
+  )
+  const releasing = inBackground(
+    () => endDrained(db, mailOf, signal),
+    'gradual releases could not be ended; retrying',
+    log,
+  )
   let isFailing = false
   while (!signal.aborted) {
     try {
       const due = await readDue(db)
       if (due.discards) discarding.start()
-      await applyExpiries(db, mailOf, due, signal)
+      if (due.drains) releasing.start()
+      await applyExpiries(db, due, signal)
       if (isFailing) log.info('expiries recovered')
       isFailing = false
     } catch (error) {
@@ -43,11 +54,11 @@ export async function runExpiries(
     }
     await sleep(everyMs, undefined, { signal }).catch(() => {})
   }
-  await discarding.settled()
+  await Promise.all([discarding.settled(), releasing.settled()])
 }
 
 /** Runs `work` at most once at the same time. */
-function inBackground(work: () => Promise<void>, log: Logger) {
+function inBackground(work: () => Promise<unknown>, failureText: string, log: Logger) {
   let running: Promise<void> | undefined
   let isFailing = false
   const run = async () => {
@@ -55,7 +66,7 @@ function inBackground(work: () => Promise<void>, log: Logger) {
       await work()
       isFailing = false
     } catch (error) {
-      if (!isFailing) log.error({ err: error }, 'queued mail could not be discarded; retrying')
+      if (!isFailing) log.error({ err: error }, failureText)
       isFailing = true
     }
     running = undefined

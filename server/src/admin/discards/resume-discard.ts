@@ -6,7 +6,7 @@ import {
 } from '../../core/control/discards/discards.ts'
 import { Discard } from '../../core/control/discards/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
-import { discardedBy } from '../../core/mail/dispatch/discards.ts'
+import { type Discarded, discardedBy } from '../../core/mail/dispatch/discards.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 
@@ -23,7 +23,8 @@ export const resumeDiscardOperation = adminOperation({
   example: { reason: 'The customer has confirmed' },
   answer: Discard,
   hasVersion: false,
-  preload: (mail, { project_id, id }) => discardedBy(mail, project_id, [id]),
+  preload: (mail, { project_id, id }): Promise<Discarded | undefined> => discardedBy(mail, project_id, [id]),
+  preloadFor: 'detail',
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockDiscard(tx, project_id, id)
@@ -35,7 +36,7 @@ export const resumeDiscardOperation = adminOperation({
       audit: isChanged ? { projectId: before.project_id, change: discardChange(before, after) } : unchanged,
       effects: isChanged ? ['The discard continues.'] : [],
       warnings: [],
-      answer: discardView(after, discarded(before.id)),
+      answer: discardView(after, discarded?.(before.id) ?? null),
       version: null,
     }
   },

@@ -27,7 +27,7 @@ const waiting = async (projectId: number) => (await admin.get(`/projects/${proje
 
 async function withMail() {
   const { id } = await makeProject()
-  await makeMail(id, { status: 'queued', dispatch: 'ready' })
+  await makeMail(id, { status: 'queued', dispatch: 'ready', attempt: 0 })
   return { projectId: id, id: await start(id) }
 }
 

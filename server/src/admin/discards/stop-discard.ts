@@ -1,7 +1,7 @@
 import { discardChange, discardView, lockDiscard, stopDiscard } from '../../core/control/discards/discards.ts'
 import { Discard } from '../../core/control/discards/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
-import { discardedBy } from '../../core/mail/dispatch/discards.ts'
+import { type Discarded, discardedBy } from '../../core/mail/dispatch/discards.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
 
@@ -11,14 +11,15 @@ export const stopDiscardOperation = adminOperation({
   path: '/admin/projects/:project_id/queue/discards/:id/stop',
   summary: 'Stop a discard',
   description:
-    'Stops a running discard. A batch of at most 1,000 recipients that a worker has begun is completed. A stopped discard can be resumed. Stopping it again changes nothing.',
+    'Stops a running discard. A batch of at most 1,000 recipients that a worker is about to discard is completed. A stopped discard can be resumed. Stopping it again changes nothing.',
   params: ProjectItemParams,
   body: {},
   refusals: ['already_ended'],
   example: { reason: 'The customer needs part of the mail after all' },
   answer: Discard,
   hasVersion: false,
-  preload: (mail, { project_id, id }) => discardedBy(mail, project_id, [id]),
+  preload: (mail, { project_id, id }): Promise<Discarded | undefined> => discardedBy(mail, project_id, [id]),
+  preloadFor: 'detail',
   async target(tx, { project_id, id }) {
     await lockProject(tx, project_id)
     return lockDiscard(tx, project_id, id)
@@ -32,7 +33,7 @@ export const stopDiscardOperation = adminOperation({
         ? ['No further recipients are discarded. A batch of at most 1,000 that has begun is completed.']
         : [],
       warnings: [],
-      answer: discardView(after, discarded(before.id)),
+      answer: discardView(after, discarded?.(before.id) ?? null),
       version: null,
     }
   },

@@ -24,6 +24,6 @@ export const explainMessageQuery = adminQuery({
   async run({ db, mailDbFor, params: { project_id: projectId, id } }) {
     const explained = await mailDbFor(projectId).read((tx) => readExplained(tx, projectId, id))
     const inForce = (await db.read((tx) => listInForce(tx, projectId))).map(interventionView)
-    return { answer: explainMessage({ projectId, id }, explained, { domainId: null, inForce }) }
+    return { answer: explainMessage({ projectId, id }, explained, inForce) }
   },
 })

@@ -26,7 +26,7 @@ const run = () => runDiscards(db, mailOf, new AbortController().signal)
 const show = async (projectId: number, id: number) =>
   (await admin.get(`/projects/${projectId}/queue/discards/${id}`)).body
 const queued = (projectId: number, more: Parameters<typeof makeMail>[1] = {}) =>
-  makeMail(projectId, { status: 'queued', dispatch: 'ready', ...more })
+  makeMail(projectId, { status: 'queued', dispatch: 'ready', attempt: 0, ...more })
 const isQueued = async (one: Awaited<ReturnType<typeof makeMail>>) => (await stateOf(one)).dispatch !== null
 
 /** Starts a discard and executes it. The preview must equal the result. */
@@ -48,11 +48,8 @@ describe('queue.discard', () => {
       await queued(id, { status: 'deferred', dispatch: 'deferred' }),
       await queued(id, { sendIn: '1 day', status: 'scheduled', dispatch: 'scheduled' }),
     ]
-    const kept = [
-      await queued(id, { dispatch: 'leased' }),
-      await queued(id, { dispatch: 'awaiting' }),
-      await queued((await makeProject()).id),
-    ]
+    const leased = await queued(id, { dispatch: 'leased' })
+    const kept = [await queued(id, { dispatch: 'awaiting' }), await queued((await makeProject()).id)]
     const answer = await discard(id)
     assert.equal(answer.status, 202, answer.text)
     const { id: discardId, created_at, updated_at, ...rest } = answer.body
@@ -69,6 +66,11 @@ describe('queue.discard', () => {
     )
     assert.equal((row.after as { matched: number }).matched, 3)
 
+    await run()
+    // If the attempt fails, the recipient is queued again.
+    assert.ok(await isQueued(leased))
+    assert.equal((await show(id, discardId)).status, 'running')
+    await database.query('delete from mail.dispatch where message_id = $1', [leased.messageId])
     await run()
     await publishDue(mail)
     const shown = await show(id, discardId)
@@ -89,6 +91,25 @@ describe('queue.discard', () => {
     assert.deepEqual(await countsOf(id), { failed: 3 })
     await run()
     assert.deepEqual(await show(id, discardId), shown)
+  })
+
+  test('waits for the report about mail that the MTA may have accepted', async () => {
+    const { id } = await makeProject()
+    const doubtful = [
+      // The connection was lost; the next attempt is due in a minute.
+      await queued(id, { dispatch: 'deferred', attempt: 1, sendIn: '1 minute' }),
+      // The worker crashed during the attempt.
+      await queued(id, { dispatch: 'ready', attempt: 1 }),
+    ]
+    const { id: discardId } = (await discard(id)).body
+    await run()
+    for (const one of doubtful) assert.ok(await isQueued(one))
+    const { status, discarded } = await show(id, discardId)
+    assert.deepEqual([status, discarded], ['running', 0])
+    await database.query(`update mail.dispatch set due_at = due_at - interval '2 minutes' where project_id = $1`, [id])
+    await run()
+    assert.deepEqual((await show(id, discardId)).status, 'finished')
+    for (const one of doubtful) assert.ok(!(await isQueued(one)))
   })
 
   test('discards only what matches all filters', async () => {
@@ -167,7 +188,9 @@ describe('queue.discard', () => {
       'Recipients that will be discarded: 1 of 2.',
       'Each of them fails with an event. They cannot be restored.',
     ])
-    assert.deepEqual(body.warnings, ['Recipients that are not discarded, because they are being sent or await a report: 1.'])
+    assert.deepEqual(body.warnings, [
+      'Recipients that are not discarded, because they are being sent or await a report: 1.',
+    ])
     await run()
     assert.ok(await isQueued(one))
     assert.deepEqual((await admin.get(`/projects/${id}/queue/discards`)).body.data, [])

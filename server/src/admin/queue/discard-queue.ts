@@ -6,7 +6,7 @@ import {
 } from '../../core/control/discards/discards.ts'
 import { Discard, DiscardFields, type DiscardRequest } from '../../core/control/discards/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
-import { type DiscardPreload, preloadDiscard } from '../../core/mail/dispatch/discards.ts'
+import { acceptedBefore, type DiscardPreload, preloadDiscard } from '../../core/mail/dispatch/discards.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
 import { adminOperation } from '../operation.ts'
@@ -17,7 +17,7 @@ export const discardQueueOperation = adminOperation({
   path: '/admin/projects/:project_id/queue/discard',
   summary: "Discard a project's queued mail",
   description:
-    'Discards the queued recipients that match all given fields, or all queued recipients if no field is given. Only messages accepted before the request match. Mail that is being sent, or that awaits a report, is not discarded. Each discarded recipient fails with the event `message.failed`. A worker does this asynchronously; `discards.show` returns the progress, and `discards.stop` stops it. Only one discard per project can run at a time.',
+    'Discards the queued recipients that match all given fields, or all queued recipients if no field is given. Only messages accepted before the request match. Mail that is being sent, or that awaits a report, is not discarded; what is then due for another attempt is. Forwarded mail in the queue also matches, and its senders get no bounce. Each discarded recipient fails with the event `message.failed`. A worker does this asynchronously; `discards.show` returns the progress, and `discards.stop` stops it. Only one discard per project can run at a time.',
   params: ProjectParams,
   body: DiscardFields,
   example: {
@@ -29,24 +29,28 @@ export const discardQueueOperation = adminOperation({
   answer: Discard,
   hasVersion: false,
   preload: (mail, { project_id }, body) => preloadOf(mail, project_id, body),
+  preloadFor: 'detail',
   target: (tx, { project_id }) => lockProject(tx, project_id),
   async run({ tx, target, body, preloaded, reason }) {
     const wanted = readDiscard(body)
-    if (!preloaded) throw new Error('a valid discard was not counted')
-    const { accepted_before, ...counts } = preloaded
-    const { matched } = counts
+    const accepted_before = preloaded?.accepted_before ?? (await acceptedBefore(tx, wanted))
+    const matched = preloaded?.matched ?? null
     const row = await startDiscard(tx, target.id, {
       ...{ ...wanted, accepted_before, matched, reason: reason ?? '' },
     })
     return {
       audit: { projectId: target.id, change: discardChange(null, row) },
       effects: [
-        `Recipients that will be discarded: ${text(matched)} of ${text(counts.queued)}.`,
+        preloaded
+          ? `Recipients that will be discarded: ${text(preloaded.matched)} of ${text(preloaded.queued)}.`
+          : 'The queue is too large or too busy to count the recipients that will be discarded.',
         'Each of them fails with an event. They cannot be restored.',
       ],
       warnings:
-        counts.leaving > 0
-          ? [`Recipients that are not discarded, because they are being sent or await a report: ${text(counts.leaving)}.`]
+        preloaded && preloaded.leaving > 0
+          ? [
+              `Recipients that are not discarded, because they are being sent or await a report: ${text(preloaded.leaving)}.`,
+            ]
           : [],
       answer: discardView(row, 0),
       version: null,

@@ -25,8 +25,8 @@ export const explainMessageQuery = customerQuery({
   ),
   preload: (mail, { projectId, params: { id } }): Promise<ExplainedMessage | undefined> =>
     readExplained(mail, projectId, id),
-  async run({ tx, projectId, domainId, params: { id }, preloaded }) {
+  async run({ tx, projectId, params: { id }, preloaded }) {
     const inForce = await listPublicInForce(tx, projectId)
-    return { answer: explainMessage({ projectId, id }, preloaded, { domainId, inForce }) }
+    return { answer: explainMessage({ projectId, id }, preloaded, inForce) }
   },
 })

@@ -161,7 +161,7 @@ export interface ControlDiscards {
   created_at: Generated<Timestamp>;
   finished_at: Timestamp | null;
   id: Generated<number>;
-  matched: number;
+  matched: number | null;
   older_than: Timestamp | null;
   project_id: number;
   reason: string;
@@ -740,6 +740,7 @@ export interface MailDiscards {
   has_discarded: Generated<boolean>;
   has_found: Generated<boolean>;
   id: number;
+  pass_of: Timestamp | null;
   project_id: number;
   shard: Generated<number>;
   updated_at: Generated<Timestamp>;

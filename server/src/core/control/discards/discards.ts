@@ -26,11 +26,11 @@ import {
 import type { Discard, DiscardRequest } from './wire.ts'
 
 export type { DiscardRow }
-export { listRunning, writeFinished }
+export { findRunning, listRunning, writeFinished }
 
 export const listDiscards = listByProject
 
-export const discardView = (row: DiscardRow, discarded: number): Static<typeof Discard> => ({
+export const discardView = (row: DiscardRow, discarded: number | null): Static<typeof Discard> => ({
   id: row.id,
   project_id: row.project_id,
   older_than: row.older_than?.toISOString() ?? null,

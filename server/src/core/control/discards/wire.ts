@@ -33,8 +33,17 @@ export const Discard = Type.Object(
     tag: nullable(tag),
     recipient_domain: nullable(recipientDomain),
     status: oneOf(['running', 'stopped', 'finished']),
-    matched: Type.Integer({ description: 'Recipients that matched when the discard was started.' }),
-    discarded: Type.Integer({ description: 'Recipients that have been discarded.' }),
+    matched: nullable(
+      Type.Integer({
+        description:
+          'Recipients that matched when the discard was started. Null if they could not be counted.',
+      }),
+    ),
+    discarded: nullable(
+      Type.Integer({
+        description: 'Recipients that have been discarded. Null if the mail database was unavailable.',
+      }),
+    ),
     reason: Type.String({ description: 'The audit reason. Only administrators see it.' }),
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -69,7 +69,8 @@ async function endIfInForce(tx: Tx, projectId: number, id: number): Promise<bool
   await endBySystem(tx, before, current, {
     endedBy: 'drained',
     operation: 'interventions.drain',
-    reason: 'The gradual release is complete: all mail that was ready at its start has been attempted or removed.',
+    reason:
+      'The gradual release is complete: all mail that was ready at its start has been attempted or removed.',
   })
   return true
 }

@@ -49,10 +49,7 @@ export async function listMails(tx: ReadTx, atMost: number): Promise<Interventio
 }
 
 /** Does nothing if the mail was replaced after it was read. */
-export async function deleteMail(
-  tx: Tx,
-  { intervention_id, created_at }: InterventionMail,
-): Promise<void> {
+export async function deleteMail(tx: Tx, { intervention_id, created_at }: InterventionMail): Promise<void> {
   await sql`
     delete from control.intervention_mails
      where intervention_id = ${intervention_id} and created_at = ${created_at}::timestamptz`.execute(tx)

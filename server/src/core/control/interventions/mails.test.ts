@@ -72,7 +72,7 @@ describe("a project's owner", () => {
     await round()
     assert.deepEqual(mails().map(subjectOf), [
       'Project "Web shop" is locked',
-      'Lock of project "Web shop" has ended',
+      'Lock on project "Web shop" has ended',
     ])
   })
 
@@ -102,7 +102,7 @@ describe("a project's owner", () => {
     await round()
     assert.deepEqual(mails().map(subjectOf), [
       'Mail from project "Web shop" is held',
-      'Hold of project "Web shop" has ended',
+      'Hold on project "Web shop" has ended',
     ])
   })
 

@@ -1,6 +1,6 @@
+import { counted } from '../../shared/counts.ts'
 import { type OwnerNoticeDeps, sendOwnerNotices } from '../notifications/owner-notices.ts'
 import { deleteLate, deleteMail, type InterventionMail, listMails } from './mails.sql.ts'
-import { counted } from '../../shared/counts.ts'
 import type { InterventionKind } from './wire.ts'
 
 /**

@@ -20,7 +20,10 @@ const note = Type.String({
 })
 const kindMeanings =
   '`warn`: the owner is notified, and sending is not restricted. `pace`: mail is accepted and handed over slowly. `hold`: mail is accepted and not handed over. `lock`: no mail is accepted or handed over.'
-const expiry = { ...Timestamp, description: 'When the intervention ends automatically. Null if no time is set.' }
+const expiry = {
+  ...Timestamp,
+  description: 'When the intervention ends automatically. Null if no time is set.',
+}
 const ending = { ...Timestamp, description: 'Null while the intervention is in force.' }
 
 const AppealFields = {

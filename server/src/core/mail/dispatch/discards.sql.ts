@@ -11,10 +11,13 @@ export interface DiscardFilter {
 
 const queuedStates = sql`('ready', 'deferred', 'scheduled')`
 
-/** A condition on `dispatch`, a row of mail.dispatch. The preview counts with it, and the worker discards with it. */
+/**
+ * A condition on `dispatch`, a row of mail.dispatch, whatever its state. The preview counts with it, and the worker discards
+ * with it.
+ */
 const matches = (projectId: number, { accepted_before, tag, recipient_domain }: DiscardFilter) => {
   const conditions: RawBuilder<unknown>[] = [
-    sql`dispatch.project_id = ${projectId} and dispatch.state in ${queuedStates}
+    sql`dispatch.project_id = ${projectId}
         and dispatch.message_id < postern.uuid7_floor(${accepted_before})`,
   ]
   if (recipient_domain !== null) {
@@ -37,13 +40,17 @@ export interface DiscardCounts {
   leaving: number
 }
 
+const countingSeconds = 5
+
+/** Times out for a queue that is too large to count in a few seconds. */
 export async function countMatches(
   tx: ReadTx,
   projectId: number,
   filter: DiscardFilter,
 ): Promise<DiscardCounts> {
+  await sql`set local statement_timeout = ${sql.lit(countingSeconds * 1000)}`.execute(tx)
   const { rows } = await sql<DiscardCounts>`
-    select count(*) filter (where ${matches(projectId, filter)}) as matched,
+    select count(*) filter (where dispatch.state in ${queuedStates} and ${matches(projectId, filter)}) as matched,
            count(*) filter (where dispatch.state in ${queuedStates}) as queued,
            count(*) filter (where dispatch.state not in ${queuedStates}) as leaving
       from mail.dispatch as dispatch
@@ -65,17 +72,29 @@ export interface Progress {
   cursor_recipient_no: number | null
   has_found: boolean
   has_discarded: boolean
+  /** `updated_at` of the row in control.discards at the start of this pass. */
+  pass_of: Date | null
   finished_at: Date | null
 }
 
-/** Undefined if another worker is executing the discard. */
-export async function lockProgress(tx: Tx, projectId: number, id: number): Promise<Progress | undefined> {
+/** In its own transaction: another worker that inserts the same row would wait until the end of this one. */
+export async function insertProgress(tx: Tx, projectId: number, id: number): Promise<void> {
   await sql`
     insert into mail.discards (project_id, id) values (${projectId}, ${id}) on conflict do nothing`.execute(
     tx,
   )
+}
+
+export async function hasProgress(tx: ReadTx, projectId: number, id: number): Promise<boolean> {
+  const { rows } = await sql`
+    select from mail.discards where shard = postern.shard_of(${projectId}) and id = ${id}`.execute(tx)
+  return rows.length > 0
+}
+
+/** Undefined if another worker is executing the discard. */
+export async function lockProgress(tx: Tx, projectId: number, id: number): Promise<Progress | undefined> {
   const { rows } = await sql<Progress>`
-    select cursor_message_id, cursor_recipient_no, has_found, has_discarded, finished_at from mail.discards
+    select cursor_message_id, cursor_recipient_no, has_found, has_discarded, pass_of, finished_at from mail.discards
      where shard = postern.shard_of(${projectId}) and id = ${id} for update skip locked`.execute(tx)
   return rows[0]
 }
@@ -85,6 +104,7 @@ export interface Batch {
   scanned: number
   last_message_id: string | null
   last_recipient_no: number | null
+  /** Rows that match, including those that cannot be discarded yet. */
   found: number
   /** The ctids of those that were found and are now locked. */
   locked: string[]
@@ -93,9 +113,22 @@ export interface Batch {
 const noMessage = '00000000-0000-0000-0000-000000000000'
 
 /**
+ * After an attempt without a result, the MTA may have accepted the message. Its report arrives before the next attempt, or
+ * within this time.
+ */
+const doubtfulSeconds = 60
+
+/** A condition on a row of mail.dispatch. */
+const isDoubtful = sql<boolean>`
+  (attempt > 0 and due_at > postern.now() - case state when 'ready' then ${doubtfulSeconds} else 0 end * interval '1 second'
+   and exists (select from mail.recipients as recipients
+                where recipients.shard = found.shard and recipients.message_id = found.message_id
+                  and recipients.recipient_no = found.recipient_no and recipients.status = 'queued'))`
+
+/**
  * Reads the next rows of the shard's queue in key order, of all projects, so that a batch has the same cost however many rows
- * match. Skips rows that are locked, and those whose last result is not published yet: `message.failed` must be the
- * recipient's last event.
+ * match. A later pass discards rows that are locked or being sent now, rows that the MTA may have accepted, and those whose
+ * last result is not published yet: `message.failed` must be the recipient's last event.
  */
 export async function lockBatch(
   tx: Tx,
@@ -113,13 +146,14 @@ export async function lockBatch(
          and message_id < postern.uuid7_floor(${filter.accepted_before})
        order by message_id, recipient_no limit ${limit}
     ), found as materialized (
-      select shard, message_id, recipient_no from scanned as dispatch where ${matches(projectId, filter)}
+      select shard, message_id, recipient_no from scanned as dispatch
+       where state <> 'awaiting' and ${matches(projectId, filter)}
     ), locked as materialized (
       select own.row_ctid from found
        cross join lateral (
          select ctid as row_ctid from mail.dispatch
           where shard = found.shard and message_id = found.message_id and recipient_no = found.recipient_no
-            and state in ${queuedStates}
+            and state in ${queuedStates} and not ${isDoubtful}
             and not exists (
               select from mail.attempt_results as results
                where results.shard = found.shard and results.message_id = found.message_id
@@ -145,6 +179,7 @@ export async function writeProgress(
     cursor_recipient_no,
     has_found,
     has_discarded,
+    pass_of,
     isFinished,
     discarded,
   }: Omit<Progress, 'finished_at'> & { isFinished: boolean; discarded: number },
@@ -152,8 +187,8 @@ export async function writeProgress(
   const { rows } = await sql<{ finished_at: Date | null }>`
     update mail.discards
        set cursor_message_id = ${cursor_message_id}, cursor_recipient_no = ${cursor_recipient_no},
-           has_found = ${has_found}, has_discarded = ${has_discarded}, discarded = discarded + ${discarded},
-           finished_at = ${isFinished ? sql`postern.now()` : sql`null`}, updated_at = postern.now()
+           has_found = ${has_found}, has_discarded = ${has_discarded}, pass_of = ${pass_of},
+           discarded = discarded + ${discarded}, finished_at = ${isFinished ? sql`postern.now()` : sql`null`}, updated_at = postern.now()
      where shard = postern.shard_of(${projectId}) and id = ${id}
     returning finished_at`.execute(tx)
   return rows[0]?.finished_at ?? null

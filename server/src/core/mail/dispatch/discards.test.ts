@@ -124,14 +124,16 @@ describe(`a discard of ${cases} recipients`, () => {
     let batches = 0
     const stoppingMail: MailOf = () => ({
       ...mail,
+      readOne: (work) => mail.readOne(work),
       transaction: async (work) => {
         const result = await mail.transaction(work)
-        if (++batches === 2) await admin.post(`${path}/discards/${id}/stop`, { reason })
+        // After the row of the progress and two batches.
+        if (++batches === 3) await admin.post(`${path}/discards/${id}/stop`, { reason })
         return result
       },
     })
     await runDiscards(db, stoppingMail, never)
-    assert.equal(batches, 2)
+    assert.equal(batches, 3)
     const { status, discarded } = await show(path, id)
     assert.deepEqual([status, discarded], ['stopped', 2000])
     assert.equal((await tallyOf(projectId)).failed, 2000)

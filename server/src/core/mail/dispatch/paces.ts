@@ -13,7 +13,7 @@ export const paceInterval = sql<string>`(interval '1 hour' / restriction.pace_pe
  * At least two from 60 per hour on, so that an idle worker that polls every five seconds loses nothing. Below, a recipient
  * may be a few seconds late.
  */
-const burst = sql<number>`
+export const paceBurst = sql<number>`
   (case when restriction.pace_per_hour < 60 then 1 else greatest(2, restriction.pace_per_hour / 120) end)`
 
 /**
@@ -26,4 +26,4 @@ export const paceDebt = sql<string>`
 
 /** Recipients that can be claimed now. */
 export const allowance = sql<number>`
-  (${burst} - ceil(extract(epoch from ${paceDebt}) / extract(epoch from ${paceInterval})))::int`
+  (${paceBurst} - ceil(extract(epoch from ${paceDebt}) / extract(epoch from ${paceInterval})))::int`

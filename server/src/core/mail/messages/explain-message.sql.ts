@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { countCap } from '../../shared/counts.ts'
+import { paceBurst, paceDebt, paceInterval } from '../dispatch/paces.ts'
 import type { RecipientRow } from './messages.sql.ts'
 
 export interface ExplainedRecipient extends Pick<RecipientRow, 'address' | 'status' | 'reply'> {
@@ -15,11 +16,11 @@ export interface ExplainedRecipient extends Pick<RecipientRow, 'address' | 'stat
 
 export interface MessageFacts {
   created_at: Date
-  /** The domain of the sender. Null if it was deleted. */
-  domain_id: number | null
   subscription: string | null
   restriction: 'pace' | 'hold' | null
   pace_per_hour: number | null
+  /** Null without a pace. Seconds; see dispatch/paces.ts. */
+  pace: { interval: number; debt: number; burst: number } | null
   is_locked: boolean
   /** The operator's holds. */
   holds: { scope: string; held_at: string }[]
@@ -32,15 +33,18 @@ export async function findMessageFacts(
   id: string,
 ): Promise<MessageFacts | undefined> {
   const { rows } = await sql<MessageFacts>`
-    select messages.created_at, identities.domain_id, projects.is_locked,
+    select messages.created_at, projects.is_locked,
            coalesce(projects.admin_subscription_status, projects.billing_subscription_status) as subscription,
            restriction.kind as restriction, restriction.pace_per_hour, postern.now() as now,
+           case when restriction.kind = 'pace'
+                then json_build_object('interval', extract(epoch from ${paceInterval}),
+                                       'debt', extract(epoch from ${paceDebt}), 'burst', ${paceBurst}) end as pace,
            coalesce((select json_agg(json_build_object('scope', scope, 'held_at', held_at)) from control.dispatch_holds),
                     '[]') as holds
       from mail.messages as messages
       join control.projects as projects on projects.id = messages.project_id
-      left join control.identities as identities on identities.id = messages.identity_id
       left join control.queue_restrictions as restriction on restriction.project_id = messages.project_id
+      left join mail.paces as paces on paces.shard = messages.shard and paces.project_id = messages.project_id
      where messages.shard = postern.shard_of(${projectId}) and messages.project_id = ${projectId}
        and messages.id = ${id}`.execute(tx)
   return rows[0]
@@ -64,13 +68,20 @@ export async function listExplainedRecipients(
   return rows
 }
 
-/** How many of the project's recipients are handed over before one that is due at `dueAt`. At most `countCap` + 1. */
+/**
+ * How many of the project's recipients are handed over before one that is due at `dueAt`, up to `countCap` + 1. Reads the
+ * index of each lane up to that time.
+ */
 export async function countAhead(tx: ReadTx, projectId: number, dueAt: Date): Promise<number> {
   const { rows } = await sql<{ ahead: number }>`
     select count(*)::int as ahead from (
-      select from mail.dispatch
-       where shard = postern.shard_of(${projectId}) and project_id = ${projectId} and provider <> 'none'
-         and state = 'ready' and due_at < ${dueAt}
+      select from (values ('service'), ('ses')) as provider (name)
+       cross join (values (false), (true)) as size (is_large)
+       cross join lateral (
+         select from mail.dispatch
+          where shard = postern.shard_of(${projectId}) and project_id = ${projectId} and provider = provider.name
+            and dispatch.is_large = size.is_large and state = 'ready' and due_at < ${dueAt}
+          limit ${countCap + 1}) as lane
        limit ${countCap + 1}) as ahead`.execute(tx)
   return rows[0]?.ahead ?? 0
 }

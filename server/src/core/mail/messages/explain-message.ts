@@ -44,7 +44,10 @@ const RecipientExplanation = Type.Object(
           '`schedule`: the sender chose a later time. `operator_hold`: the operator has paused sending for all projects. `project_lock`, `project_hold`, `project_pace`: an intervention. `subscription`: the subscription is not active. `worker`: ready, waiting for a worker. `attempt`: being handed over. `retry`: the last attempt failed. `provider_report`: the provider may have accepted it, but its response was lost. `delivery_report`: the mail server accepted it and delivers it. Null if nothing more happens.',
       }),
     ),
-    since: nullable({ ...Timestamp, description: 'When the cause began, if that is known. A cause can be older than the message.' }),
+    since: nullable({
+      ...Timestamp,
+      description: 'When the cause began, if that is known. A cause can be older than the message.',
+    }),
     next_attempt_at: nullable({
       ...Timestamp,
       description: 'When it is handed over next. An estimate for paced mail; null if that is not known.',
@@ -95,15 +98,14 @@ interface InForce {
 
 /**
  * Returns the explanation with those of the interventions in force that a recipient waits for. `inForce`: in the order in
- * which they began. `domainId`: the only domain that the caller can access; null for all.
+ * which they began.
  */
 export function explainMessage<Intervention extends InForce>(
   asked: { projectId: number; id: string },
   explained: ExplainedMessage | undefined,
-  { domainId, inForce }: { domainId: number | null; inForce: readonly Intervention[] },
+  inForce: readonly Intervention[],
 ): Static<typeof MessageExplanation> & { interventions: Intervention[] } {
-  if (!explained || (domainId !== null && explained.domain_id !== domainId))
-    return missingMessage(asked.projectId, asked.id)
+  if (!explained) return missingMessage(asked.projectId, asked.id)
   const recipients = explained.recipients.map((recipient) => recipientOf(explained, recipient, inForce))
   const awaited = recipients.map(({ waits_for }) => waits_for && kinds[waits_for])
   return {
@@ -158,17 +160,20 @@ function blockOf(facts: MessageFacts, { state, provider }: ExplainedRecipient): 
     return {
       waits_for: 'operator_hold',
       since: new Date(operatorHold.held_at),
-      message: 'The operator of this service has paused sending. The message is sent when sending resumes, or fails after 7 days.',
+      message:
+        'The operator of this service has paused sending. The message is sent when sending resumes, or fails after 7 days.',
     }
   if (facts.is_locked)
     return {
       waits_for: 'project_lock',
-      message: 'The operator has locked the project. The message is sent when the lock ends, or fails after 7 days.',
+      message:
+        'The operator has locked the project. The message is sent when the lock ends, or fails after 7 days.',
     }
   if (facts.restriction === 'hold')
     return {
       waits_for: 'project_hold',
-      message: "The operator holds the project's mail. The message is sent when the hold ends, or fails after 7 days.",
+      message:
+        "The operator holds the project's mail. The message is sent when the hold ends, or fails after 7 days.",
     }
   if (maySend(facts.subscription)) return undefined
   return {
@@ -177,13 +182,18 @@ function blockOf(facts: MessageFacts, { state, provider }: ExplainedRecipient): 
   }
 }
 
-/** The estimate assumes that the pace does not change. */
-function pacedWait({ pace_per_hour, ahead, now }: ExplainedMessage): Explained {
-  const perHour = pace_per_hour ?? 1
+/** The estimate assumes that the pace does not change, and that the message's recipients are handed over in their order. */
+function pacedWait(facts: ExplainedMessage, recipient: ExplainedRecipient): Explained {
+  const { pace_per_hour, pace, ahead, now, recipients } = facts
+  const ready = recipients.filter(({ state }) => state === 'ready')
+  const seconds =
+    pace && ahead !== null
+      ? pace.debt + (ahead + ready.indexOf(recipient) - (pace.burst - 1)) * pace.interval
+      : null
   return {
     waits_for: 'project_pace',
-    next_attempt_at: ahead === null ? null : new Date(now.getTime() + (ahead / perHour) * 3_600_000),
-    message: `The project's mail is paced: at most ${counted(perHour, 'recipient')} per hour. Recipients ahead of this message: ${countText(ahead ?? countCap + 1)}.`,
+    next_attempt_at: seconds === null ? null : new Date(now.getTime() + Math.max(0, seconds) * 1000),
+    message: `The project's mail is paced: at most ${counted(pace_per_hour ?? 1, 'recipient')} per hour. Recipients ahead of this message: ${countText(ahead ?? countCap + 1)}.`,
   }
 }
 
@@ -194,7 +204,7 @@ function waitOf(facts: ExplainedMessage, recipient: ExplainedRecipient): Explain
   const { state, provider, due_at, leased_until, first_attempt_at, status, updated_at } = recipient
   switch (state) {
     case 'ready':
-      if (facts.restriction === 'pace' && provider !== 'none') return pacedWait(facts)
+      if (facts.restriction === 'pace' && provider !== 'none') return pacedWait(facts, recipient)
       return {
         ...{ waits_for: 'worker', since: due_at, next_attempt_at: facts.now },
         message: 'Nothing blocks the message. It waits in the queue for a worker.',

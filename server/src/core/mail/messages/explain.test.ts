@@ -50,18 +50,18 @@ describe('messages.explain', () => {
     assert.deepEqual([free.recipients[0].waits_for, free.interventions], ['worker', []])
 
     const started = await admin.post(`${sender.path}/interventions`, {
-      ...{ kind: 'pace', pace_per_hour: 60, reason: canary },
+      ...{ kind: 'pace', pace_per_hour: 30, reason: canary },
     })
     assert.equal(started.status, 201, started.text)
     const later = await sender.send()
     const paced = await recipientsOf(sender, later)
     const [waiting] = paced.recipients
     assert.deepEqual([waiting.waits_for, waiting.since], ['project_pace', started.body.created_at])
-    assert.match(waiting.message, /at most 60 recipients per hour\. Recipients ahead of this message: 1\./)
-    // One minute for the message ahead.
+    assert.match(waiting.message, /at most 30 recipients per hour\. Recipients ahead of this message: 1\./)
+    // Two minutes for the message ahead.
     const now = (await database.query('select postern.now() as now'))[0]?.['now']
     const estimate = Date.parse(waiting.next_attempt_at) - now.getTime()
-    assert.ok(estimate > 0 && estimate <= 60_000, `estimated in ${estimate} ms`)
+    assert.ok(estimate > 0 && estimate <= 120_000, `estimated in ${estimate} ms`)
     assert.deepEqual(
       paced.interventions.map(({ id, reason, started_by }: typeof started.body) => [
         id,
