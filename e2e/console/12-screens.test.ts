@@ -88,7 +88,7 @@ describe('screens, wide and narrow, light and dark', () => {
       const home = `/console/projects/${dubious.id}`
       await checkScreens(session, 'project-paced', home, async (window) => {
         await window.getByText('Paced at 500 recipients per hour').waitFor()
-        await window.getByText(/^Shared mail servers returns to not allowed/).waitFor()
+        await window.getByText(/^Shared mail servers: restored to not allowed on /).waitFor()
         await window.getByRole('button', { name: /^Why \d+\?$/ }).click()
         await window.getByRole('table', { name: 'Parts of the score' }).waitFor()
         await window.getByText('7 days', { exact: true }).click()

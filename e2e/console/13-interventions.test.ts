@@ -43,7 +43,7 @@ describe('a project that is slow', () => {
       await target.click()
     }
     await openProject()
-    await alertOf('Paced at 1 recipients per hour')
+    await alertOf('Paced at 1 recipient per hour')
       .getByText(/^Since .*, by ada@example\.com, without expiry\. Reason: Bought addresses, ticket 4711$/)
       .waitFor()
     assert.deepEqual(await findings(page), [])
@@ -52,7 +52,7 @@ describe('a project that is slow', () => {
     await page.getByRole('heading', { name: 'Sending', level: 2 }).waitFor()
     await page
       .getByText(
-        /^Mail is sent slowly: at most 1 recipients per hour\. Waiting: [23]\. At this pace, that takes about [23] hours\.$/,
+        /^Mail is sent slowly: at most 1 recipient per hour\. Waiting: [23]\. At this pace, that takes about [23] hours\.$/,
       )
       .waitFor()
     await page.getByText('This message would be accepted.').waitFor()
@@ -77,7 +77,7 @@ describe('a project that is slow', () => {
   it('has messages that say what their recipients wait for, and when they are tried next', async () => {
     await page.goto(`${home}/messages/${last}`)
     const row = page.getByRole('table', { name: 'Recipients' }).getByRole('row', { name: /cy@example\.net/ })
-    await row.getByText(/at most 1 recipients per hour.*Next attempt: /).waitFor()
+    await row.getByText(/at most 1 recipient per hour.*Next attempt: /).waitFor()
     assert.deepEqual(await findings(page), [])
     await checkScreens(session, 'message-waiting', `${home}/messages/${last}`, (window) =>
       window.getByText(/Next attempt: /).waitFor(),
@@ -207,7 +207,7 @@ describe('a temporary override', () => {
     await confirm(page, 'Save changes', 'A week of trial')
     await closed()
     const overrides = page.getByRole('region', { name: 'Temporary overrides' })
-    await overrides.getByText(/^Plan override returns to none on .* \(in 7 days\)$/).waitFor()
+    await overrides.getByText(/^Plan override: restored to none on .* \(in 7 days\)$/).waitFor()
     assert.deepEqual(await findings(page), [])
     await overrides.getByRole('button', { name: 'Make permanent' }).click()
     await confirm(page, 'Make permanent', 'They have paid')
@@ -245,7 +245,7 @@ describe('the queue', () => {
     await picture(page, 'queue-discard')
     await confirm(page, 'Discard mail', 'Sent twice')
     await closed()
-    await page.getByText('Discarded: 2 of 2 recipients at example.net').waitFor()
+    await page.getByText('Discarding finished. Discarded: 2 of 2 (domain example.net)').waitFor()
     assert.deepEqual(await statuses(sent), ['failed', 'held', 'failed'])
     assert.deepEqual(await findings(page), [])
   })
@@ -257,19 +257,19 @@ describe('the queue', () => {
     await dialogOf(page).getByRole('textbox', { name: 'Tag' }).fill('sale')
     await confirm(page, 'Discard mail', 'Wrong price')
     await closed()
-    await page.getByText('Discarding: 0 of 2 recipients with the tag sale').waitFor()
+    await page.getByText('Discarding in progress. Discarded: 0 of 2 (tag sale)').waitFor()
     assert.deepEqual(await findings(page), [])
     await page.getByRole('button', { name: 'Stop', exact: true }).click()
     await confirm(page, 'Stop discarding', 'The price was right')
     await closed()
-    await page.getByText('Stopped: 0 of 2 recipients with the tag sale').waitFor()
+    await page.getByText('Discarding stopped. Discarded: 0 of 2 (tag sale)').waitFor()
     await audited(admin, acme.project.id, 'discards.stop', 'The price was right')
     await picture(page, 'queue-stopped')
     await unblock()
     await page.getByRole('button', { name: 'Resume', exact: true }).click()
     await confirm(page, 'Resume discarding', 'It was wrong')
     await closed()
-    await page.getByText('Discarded: 2 of 2 recipients with the tag sale').waitFor()
+    await page.getByText('Discarding finished. Discarded: 2 of 2 (tag sale)').waitFor()
   })
 
   it('is released gradually', async () => {

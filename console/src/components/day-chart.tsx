@@ -1,7 +1,7 @@
 import { useElementSize } from '@mantine/hooks'
 import { useId, useState } from 'react'
 import classes from './chart.module.css'
-import { number } from './stat-tiles.tsx'
+import { number } from './numbers.ts'
 
 export interface Series {
   label: string
@@ -25,7 +25,7 @@ export function DayChart({
   series,
   format = number,
   height = 180,
-  limit,
+  threshold,
 }: {
   title: string
   days: string[]
@@ -33,7 +33,7 @@ export function DayChart({
   format?: (value: number) => string
   height?: number
   /** Drawn as a dashed line: a value that should not be reached. */
-  limit?: number
+  threshold?: number
 }) {
   const [at, setAt] = useState<number>()
   const id = useId()
@@ -41,7 +41,7 @@ export function DayChart({
   const { ref, width: available } = useElementSize<HTMLDivElement>()
   const width = Math.max(available, 1)
   const highest = Math.max(...series.flatMap(({ values }) => values))
-  const top = Math.max(highest, limit ?? 0) || 1
+  const top = Math.max(highest, threshold ?? 0) || 1
   const slot = Math.max(0, width - gutter) / days.length
   const xOf = (index: number) => gutter + index * slot
   const labelStep = days.length > 7 ? 7 : 1
@@ -63,12 +63,12 @@ export function DayChart({
             {label} <b>{format(values[shown] ?? 0)}</b>
           </span>
         ))}
-        {limit !== undefined && (
+        {threshold !== undefined && (
           <span className={classes.key}>
             <svg width="16" height="10" aria-hidden="true">
-              <line x2="16" y1="5" y2="5" className={classes.limit} />
+              <line x2="16" y1="5" y2="5" className={classes.threshold} />
             </svg>
-            Limit <b>{format(limit)}</b>
+            Threshold <b>{format(threshold)}</b>
           </span>
         )}
       </figcaption>
@@ -116,8 +116,14 @@ export function DayChart({
               )}
             </g>
           ))}
-          {limit !== undefined && (
-            <line x1={gutter} x2={width} y1={yOf(limit)} y2={yOf(limit)} className={classes.limit} />
+          {threshold !== undefined && (
+            <line
+              x1={gutter}
+              x2={width}
+              y1={yOf(threshold)}
+              y2={yOf(threshold)}
+              className={classes.threshold}
+            />
           )}
         </svg>
       </div>

@@ -1,8 +1,8 @@
 import { useId, useState } from 'react'
 import type { DeliveryAttempt } from '../api/operations.gen.ts'
 import classes from './chart.module.css'
+import { number } from './numbers.ts'
 import { localTime } from './relative-time.tsx'
-import { number } from './stat-tiles.tsx'
 
 type Outcome = DeliveryAttempt['outcome']
 

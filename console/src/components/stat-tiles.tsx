@@ -1,17 +1,7 @@
 import type { ReactNode } from 'react'
 import type { Tone } from './badge.tsx'
+import { number } from './numbers.ts'
 import classes from './stat-tiles.module.css'
-
-const counted = new Intl.NumberFormat('en')
-
-export const number = (value: number): string => counted.format(value)
-const mebibytes = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
-export const bytes = (value: number): string =>
-  value < 1024 ** 3
-    ? `${mebibytes.format(value / 1024 ** 2)} MiB`
-    : `${mebibytes.format(value / 1024 ** 3)} GiB`
-export const percent = (part: number, whole: number): string =>
-  whole === 0 ? '–' : `${((100 * part) / whole).toLocaleString('en', { maximumFractionDigits: 2 })} %`
 
 export function StatTiles({ children }: { children: ReactNode }) {
   return <dl className={classes.tiles}>{children}</dl>

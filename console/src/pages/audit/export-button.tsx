@@ -1,5 +1,5 @@
 import { Button, Group, Text } from '@mantine/core'
-import { number } from '../../components/stat-tiles.tsx'
+import { counted } from '../../components/numbers.ts'
 import { useToast } from '../../components/toast.tsx'
 import { type Progress, useExport } from './export.ts'
 
@@ -39,7 +39,7 @@ export function ExportButton({ projectId }: { projectId?: number }) {
 }
 
 const sizeOf = ({ rows, bytes }: Progress): string =>
-  `${number(rows)} entries, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })} MB`
+  `${counted(rows, 'entry', 'entries')}, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })} MB`
 
 function saveAs(file: Blob, name: string): void {
   const address = URL.createObjectURL(file)

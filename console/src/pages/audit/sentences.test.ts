@@ -100,6 +100,33 @@ describe('audit sentences', () => {
     )
   })
 
+  test('name interventions and discards', () => {
+    const intervention = (operation: string, after: object) =>
+      sentence(operation, { resource_type: 'intervention', resource_id: '5', after: { ...after } })
+    assert.equal(intervention('interventions.create', { kind: 'lock' }), 'Ada started a lock on Acme')
+    assert.equal(intervention('interventions.edit', { kind: 'warn' }), 'Ada edited the warning for Acme')
+    assert.equal(
+      intervention('interventions.create', { kind: 'pace', pace_per_hour: 1 }),
+      'Ada started a pace of 1 recipient per hour on Acme',
+    )
+    assert.equal(
+      intervention('interventions.end', { kind: 'pace', pace_per_hour: 1200 }),
+      'Ada ended the pace of 1,200 recipients per hour on Acme',
+    )
+    assert.equal(
+      intervention('interventions.expire', { kind: 'hold' }),
+      'Ada ended the hold on Acme, which had expired',
+    )
+    const discard = { resource_type: 'discard', resource_id: '3' }
+    const after = { tag: 'sale', recipient_domain: 'example.net', older_than: null }
+    assert.equal(
+      sentence('queue.discard', { ...discard, after }),
+      "Ada started discarding Acme's queued mail (tag sale, domain example.net)",
+    )
+    assert.equal(sentence('queue.discard', discard), "Ada started discarding Acme's queued mail")
+    assert.equal(sentence('discards.stop', discard), 'Ada stopped discard 3 in Acme')
+  })
+
   test('name people by their address, unless it was erased', () => {
     const member = { resource_type: 'member', resource_id: '9', after: { role: 'viewer' } }
     const subject = { email: 'bo@example.com', name: 'Bo' }

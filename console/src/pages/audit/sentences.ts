@@ -1,4 +1,5 @@
 import type { AuditEntry, Operations } from '../../api/operations.gen.ts'
+import { counted } from '../../components/numbers.ts'
 
 /**
  * Audit entries as sentences: "Ada locked Acme". The phrase depends on the operation and on the states before and
@@ -83,12 +84,12 @@ const phrases: Record<MutationId, Phrase> = {
   'suppressions.delete': ({ person, project }) => `deleted the suppression for ${person} in ${project}`,
   'queue.hold': ({ project }) => `held ${project}'s mail`,
   'queue.release': ({ project }) => `released ${project}'s mail`,
-  'queue.discard': ({ project, is }) => `discarded ${discardOf(is)} of ${project}`,
-  'discards.stop': ({ thing, project }) => `stopped ${thing} of ${project}`,
-  'discards.resume': ({ thing, project }) => `resumed ${thing} of ${project}`,
-  'interventions.create': ({ is, project }) => `started a ${interventionOf(is)} of ${project}`,
-  'interventions.edit': ({ is, project }) => `edited the ${interventionOf(is)} of ${project}`,
-  'interventions.end': ({ is, project }) => `ended the ${interventionOf(is)} of ${project}`,
+  'queue.discard': ({ project, is }) => `started discarding ${project}'s queued mail${filterOf(is)}`,
+  'discards.stop': ({ thing, project }) => `stopped ${thing} in ${project}`,
+  'discards.resume': ({ thing, project }) => `resumed ${thing} in ${project}`,
+  'interventions.create': (details) => `started a ${interventionOf(details)}`,
+  'interventions.edit': (details) => `edited the ${interventionOf(details)}`,
+  'interventions.end': (details) => `ended the ${interventionOf(details)}`,
   'reversals.delete': ({ was, project }) =>
     `made the temporary ${words(was['field'])} of ${project} permanent`,
   'plans.create': ({ thing }) => `created ${thing}`,
@@ -111,27 +112,26 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
 /** Operations that workers perform when something expires or a gradual release is complete. */
 const systemPhrases: Record<SystemAct, Phrase> = {
   'interventions.drain': ({ project }) => `completed the gradual release of ${project}'s mail`,
-  'interventions.expire': ({ is, project }) =>
-    `ended the ${interventionOf(is)} of ${project}, which had expired`,
+  'interventions.expire': (details) => `ended the ${interventionOf(details)}, which had expired`,
   'projects.revert': (details) => `${projectEdit(details)} after a temporary override ended`,
 }
 
-/** "warning", or "pace of 500 recipients per hour". */
-const interventionOf = ({ kind, pace_per_hour }: State): string =>
-  kind === 'pace'
-    ? `pace of ${words(pace_per_hour)} recipients per hour`
-    : kind === 'warn'
-      ? 'warning'
-      : words(kind)
+/** "lock on Acme", "pace of 500 recipients per hour on Acme" or "warning for Acme". */
+function interventionOf({ is: { kind, pace_per_hour }, project }: Details): string {
+  if (kind === 'warn') return `warning for ${project}`
+  const pace = kind === 'pace' ? ` of ${counted(Number(pace_per_hour), 'recipient')} per hour` : ''
+  return `${words(kind)}${pace} on ${project}`
+}
 
-/** "the queued mail with the tag sale to example.com". */
-const discardOf = ({ tag, recipient_domain, older_than }: State): string =>
-  [
-    'the queued mail',
-    ...(tag ? [`with the tag ${words(tag)}`] : []),
-    ...(recipient_domain ? [`to ${words(recipient_domain)}`] : []),
+/** " (tag sale, domain example.net)". */
+function filterOf({ tag, recipient_domain, older_than }: State): string {
+  const parts = [
+    ...(tag ? [`tag ${words(tag)}`] : []),
+    ...(recipient_domain ? [`domain ${words(recipient_domain)}`] : []),
     ...(older_than ? [`accepted before ${words(older_than)}`] : []),
-  ].join(' ')
+  ]
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`
+}
 
 /** All operations that the audit log can contain, for filters. */
 export const auditedOperations = [

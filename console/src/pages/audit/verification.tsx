@@ -5,7 +5,7 @@ import type { AuditVerification } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
 import { Badge } from '../../components/badge.tsx'
 import { To } from '../../components/link.tsx'
-import { number } from '../../components/stat-tiles.tsx'
+import { counted } from '../../components/numbers.ts'
 import { Failed } from '../../components/states.tsx'
 import classes from './verification.module.css'
 
@@ -82,14 +82,11 @@ function Result({
       <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'intact' : 'not intact'}</Badge>
       {ok && <Badge tone={signed ? 'good' : 'warn'}>{signed ? 'signed' : 'not signed yet'}</Badge>}
       <Text size="sm">
-        {count(rows, 'entry')} verified, {count(checkpoints, 'signed checkpoint')}
+        {counted(rows, 'entry', 'entries')} verified, {counted(checkpoints, 'signed checkpoint')}
       </Text>
     </>
   )
 }
-
-const count = (of: number, noun: string): string =>
-  `${number(of)} ${of === 1 ? noun : noun === 'entry' ? 'entries' : `${noun}s`}`
 
 function Findings({ found: { ok, signed, first_bad, notes, erased } }: { found: AuditVerification }) {
   const notices = [
@@ -99,7 +96,7 @@ function Findings({ found: { ok, signed, first_bad, notes, erased } }: { found: 
         ]
       : []),
     ...(erased > 0
-      ? [`Personal data was erased ${count(erased, 'time')}. The audit log records each erasure.`]
+      ? [`Personal data was erased ${counted(erased, 'time')}. The audit log records each erasure.`]
       : []),
     ...notes,
   ]

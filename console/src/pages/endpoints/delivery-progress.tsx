@@ -1,6 +1,6 @@
 import { Button, Group, Loader, Text } from '@mantine/core'
+import { counted, number } from '../../components/numbers.ts'
 import { localTime } from '../../components/relative-time.tsx'
-import { number } from '../../components/stat-tiles.tsx'
 import classes from './endpoints.module.css'
 import type { DeliveryProgressState, DeliveryRequest } from './use-delivery-progress.ts'
 
@@ -18,7 +18,7 @@ export function DeliveryProgress({
       ? isPolling
         ? 'No attempts yet.'
         : 'No attempts within 30 seconds.'
-      : `${number(attempts.length)} ${attempts.length === 1 ? 'attempt' : 'attempts'}: ${number(delivered)} delivered${failed > 0 ? `, ${number(failed)} failed` : ''}.`
+      : `${counted(attempts.length, 'attempt')}: ${number(delivered)} delivered${failed > 0 ? `, ${number(failed)} failed` : ''}.`
   return (
     <section className={classes.progress} aria-label="Progress">
       <Group gap="sm" role="status">

@@ -9,9 +9,9 @@ import { DescriptionList } from '../../components/description-list.tsx'
 import { HeadActions } from '../../components/head-actions.tsx'
 import { LatencyChart } from '../../components/latency-chart.tsx'
 import { To } from '../../components/link.tsx'
+import { number } from '../../components/numbers.ts'
 import { PartHead } from '../../components/page-head.tsx'
 import { RelativeTime } from '../../components/relative-time.tsx'
-import { number } from '../../components/stat-tiles.tsx'
 import { QueryState } from '../../components/states.tsx'
 import {
   activateEndpoint,

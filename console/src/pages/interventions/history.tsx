@@ -4,11 +4,11 @@ import type { Intervention } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { Badge } from '../../components/badge.tsx'
 import { type Column, List } from '../../components/list.tsx'
+import { number } from '../../components/numbers.ts'
 import { ExactTime } from '../../components/relative-time.tsx'
-import { number } from '../../components/stat-tiles.tsx'
 import { Empty } from '../../components/states.tsx'
 import { Appeal } from './appeal.tsx'
-import { kinds } from './kinds.ts'
+import { kinds, starterOf } from './kinds.ts'
 
 const route = getRouteApi('/projects/$projectId/sending')
 
@@ -16,7 +16,7 @@ const ends: Record<NonNullable<Intervention['ended_by']>, string> = {
   administrator: 'by an administrator',
   expiry: 'by its expiry',
   policy: 'by a policy',
-  drained: 'when the released mail was sent',
+  drained: 'when the gradual release was complete',
 }
 
 const columns: Column<Intervention>[] = [
@@ -31,11 +31,11 @@ const columns: Column<Intervention>[] = [
   },
   {
     title: 'Started',
-    cell: ({ created_at, started_by, source }) => (
+    cell: (intervention) => (
       <>
-        <ExactTime at={created_at} />
+        <ExactTime at={intervention.created_at} />
         <Text size="sm" c="dimmed">
-          {started_by ? `by ${started_by.email}` : source === 'policy' && 'by a policy'}
+          by {starterOf(intervention)}
         </Text>
       </>
     ),

@@ -7,7 +7,7 @@ import { To } from '../../components/link.tsx'
 import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
 import { editIntervention, endIntervention } from './acts.tsx'
 import { Appeal } from './appeal.tsx'
-import { kinds, strictestFirst } from './kinds.ts'
+import { kinds, starterOf, strictestFirst } from './kinds.ts'
 
 /** Interventions also end automatically, and customers appeal. */
 const pollMs = 10_000
@@ -81,17 +81,18 @@ export function InForceAlert({ intervention }: { intervention: Intervention }) {
 }
 
 /** "Since … (2 hours ago), by ada@example.com, until …." */
-function Started({
-  intervention: { created_at, source, started_by, expires_at },
-}: {
-  intervention: Intervention
-}) {
-  const by = started_by?.email ?? (source === 'policy' ? 'a policy' : undefined)
+function Started({ intervention }: { intervention: Intervention }) {
+  const { created_at, expires_at, drains_before } = intervention
   return (
     <>
-      Since <ExactTime at={created_at} /> (<RelativeTime at={created_at} />){by && `, by ${by}`}
+      Since <ExactTime at={created_at} /> (<RelativeTime at={created_at} />
+      ), by {starterOf(intervention)}
       {expires_at === null ? (
-        ', without expiry.'
+        drains_before === null ? (
+          ', without expiry.'
+        ) : (
+          ', until the gradual release is complete.'
+        )
       ) : (
         <>
           , until <ExactTime at={expires_at} /> (<RelativeTime at={expires_at} />

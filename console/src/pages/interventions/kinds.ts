@@ -1,11 +1,11 @@
 import type { Intervention } from '../../api/operations.gen.ts'
 import type { Tone } from '../../components/badge.tsx'
-import { number } from '../../components/stat-tiles.tsx'
+import { counted } from '../../components/numbers.ts'
 
 export type Kind = Intervention['kind']
 
 interface KindText {
-  /** "the lock of Acme". */
+  /** "the lock on Acme". */
   noun: string
   tone: Tone
   /** While it is in force. */
@@ -14,7 +14,7 @@ interface KindText {
 }
 
 const pace = ({ pace_per_hour }: Pick<Intervention, 'pace_per_hour'>): string =>
-  `Paced at ${number(pace_per_hour ?? 0)} recipients per hour`
+  `Paced at ${counted(pace_per_hour ?? 0, 'recipient')} per hour`
 
 /** From strict to mild. */
 export const kinds: Record<Kind, KindText> = {
@@ -43,6 +43,10 @@ export const kinds: Record<Kind, KindText> = {
     effect: 'Sending is not restricted.',
   },
 }
+
+/** Who started an intervention: "by …". */
+export const starterOf = ({ started_by, source }: Pick<Intervention, 'started_by' | 'source'>): string =>
+  started_by?.email ?? (source === 'policy' ? 'a policy' : 'an operator on the command line')
 
 const order = Object.keys(kinds)
 

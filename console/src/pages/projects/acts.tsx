@@ -201,8 +201,8 @@ export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Proje
             placeholder="No override: use billing"
           />
           <ExpiryField
-            label="Until"
-            description="Optional. A changed score, override or use of shared mail servers returns to its previous value at this time."
+            label="Revert at"
+            description="Optional. At this time, changes to the score, the overrides and shared mail servers are reverted."
             value={form.expires_at}
             onChange={(expires_at) => set({ expires_at })}
           />

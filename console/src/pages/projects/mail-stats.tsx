@@ -3,7 +3,8 @@ import { useState } from 'react'
 import type { Project, Usage } from '../../api/operations.gen.ts'
 import { toneOfScore } from '../../components/badge.tsx'
 import { DayChart } from '../../components/day-chart.tsx'
-import { number, percent, StatTile, StatTiles } from '../../components/stat-tiles.tsx'
+import { number, percent } from '../../components/numbers.ts'
+import { StatTile, StatTiles } from '../../components/stat-tiles.tsx'
 import classes from './mail-stats.module.css'
 import { ScoreParts } from './score-parts.tsx'
 
@@ -38,7 +39,7 @@ export function MailStats({ project, usage }: { project: Project; usage: Usage }
           tone={toneOfScore(project.reputation_score)}
           note={
             <>
-              in 7 days ·{' '}
+              last 7 days ·{' '}
               <UnstyledButton
                 className={classes.why}
                 aria-expanded={isExplained}
@@ -106,7 +107,7 @@ function Charts({ days }: { days: Day[] }) {
           series={[{ label: 'Bounced', colour: '--postern-bounced', values: rates('bounced') }]}
           format={rateText}
           height={120}
-          limit={thresholds.bounced.bad}
+          threshold={thresholds.bounced.bad}
         />
         <DayChart
           title="Complaint rate"
@@ -114,7 +115,7 @@ function Charts({ days }: { days: Day[] }) {
           series={[{ label: 'Complained', colour: '--postern-complained', values: rates('complained') }]}
           format={rateText}
           height={120}
-          limit={thresholds.complained.bad}
+          threshold={thresholds.complained.bad}
         />
       </SimpleGrid>
     </>

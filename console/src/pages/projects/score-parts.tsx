@@ -1,7 +1,7 @@
 import { Table, Text } from '@mantine/core'
 import type { Reputation } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
-import { number } from '../../components/stat-tiles.tsx'
+import { counted, number } from '../../components/numbers.ts'
 import { QueryState } from '../../components/states.tsx'
 import classes from './score-parts.module.css'
 
@@ -9,6 +9,12 @@ const labels: Record<Reputation['parts'][number]['kind'], string> = {
   bounced: 'Bounced',
   complained: 'Complained',
   failed: 'Failed',
+}
+
+const rates: typeof labels = {
+  bounced: 'bounce rate',
+  complained: 'complaint rate',
+  failed: 'failure rate',
 }
 
 const share = (rate: number): string => `${(rate * 100).toLocaleString('en', { maximumFractionDigits: 2 })} %`
@@ -27,11 +33,12 @@ export function ScoreParts({ projectId }: { projectId: number }) {
 
 function Parts({ reputation }: { reputation: Reputation }) {
   const { volume, min_volume, parts, computed_score, score_offset, reputation_score } = reputation
+  const raised = parts.filter((part) => part.volume > volume)
   return (
     <>
       <Text size="sm" mb="xs">
-        The score starts at 100 and loses points for the results of the last 7 days ({number(volume)}{' '}
-        messages).
+        The score starts at 100 and loses points for the results of the last 7 days (
+        {counted(volume, 'message')}).
         {volume < min_volume && ` With fewer than ${min_volume} messages, no points are deducted.`}
       </Text>
       <Table.ScrollContainer minWidth={0}>
@@ -39,7 +46,7 @@ function Parts({ reputation }: { reputation: Reputation }) {
           <Table.Thead>
             <Table.Tr>
               <Table.Th scope="col">Result</Table.Th>
-              <Table.Th scope="col">Messages</Table.Th>
+              <Table.Th scope="col">Count</Table.Th>
               <Table.Th scope="col">Rate</Table.Th>
               <Table.Th scope="col" className={classes.extra ?? ''}>
                 Tolerated
@@ -54,9 +61,7 @@ function Parts({ reputation }: { reputation: Reputation }) {
             {parts.map((part) => (
               <Table.Tr key={part.kind}>
                 <Table.Th scope="row">{labels[part.kind]}</Table.Th>
-                <Table.Td>
-                  {number(part.count)} of {number(part.volume)}
-                </Table.Td>
+                <Table.Td>{number(part.count)}</Table.Td>
                 <Table.Td>{share(part.rate)}</Table.Td>
                 <Table.Td className={classes.extra ?? ''}>{share(part.tolerated_rate)}</Table.Td>
                 <Table.Td className={classes.extra ?? ''}>
@@ -68,6 +73,16 @@ function Parts({ reputation }: { reputation: Reputation }) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
+      {raised.length > 0 && (
+        <Text size="sm" mt="xs">
+          {raised
+            .map(
+              (part) =>
+                `The ${rates[part.kind]} is computed over at least ${counted(part.volume, 'message')}.`,
+            )
+            .join(' ')}
+        </Text>
+      )}
       <Text size="sm" mt="xs">
         Computed score: {computed_score}
         {score_offset !== 0 &&

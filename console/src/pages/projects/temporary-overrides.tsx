@@ -47,7 +47,7 @@ export function TemporaryOverrides({ projectId }: { projectId: number }) {
       {pending.map((reversal) => (
         <Group key={reversal.id} justify="space-between" gap="xs" wrap="nowrap" align="flex-start">
           <Text size="sm">
-            {labels[reversal.field]} returns to {originalOf(reversal)} on{' '}
+            {labels[reversal.field]}: restored to {originalOf(reversal)} on{' '}
             <ExactTime at={reversal.expires_at} /> (<RelativeTime at={reversal.expires_at} />)
           </Text>
           <Button

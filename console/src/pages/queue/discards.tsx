@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
 import type { Discard } from '../../api/operations.gen.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { isCapped, number, upTo } from '../../components/numbers.ts'
 import { ExactTime } from '../../components/relative-time.tsx'
-import { number } from '../../components/stat-tiles.tsx'
 import { resumeDiscard, stopDiscard } from './acts.tsx'
 
 const runningPollMs = 1000
@@ -42,7 +42,8 @@ function DiscardProgress({ discard }: { discard: Discard }) {
     <div>
       <Group justify="space-between" gap="xs" wrap="nowrap" align="flex-start">
         <Text size="sm" role="status" style={{ overflowWrap: 'anywhere' }}>
-          {words[status]}: {number(discarded)} of {number(matched)} recipients {filterOf(discard)}
+          {states[status]}. Discarded: {progressOf(discard)}
+          {filterOf(discard)}
         </Text>
         {status === 'running' && (
           <Button size="compact-sm" variant="default" onClick={() => start(stopDiscard(discard))}>
@@ -55,7 +56,9 @@ function DiscardProgress({ discard }: { discard: Discard }) {
           </Button>
         )}
       </Group>
-      {status !== 'finished' && <Progress value={share} mt={6} size="sm" aria-label="Discarded" />}
+      {status !== 'finished' && !isCapped(matched) && (
+        <Progress value={share} mt={6} size="sm" aria-label="Discarded" />
+      )}
       <Text size="sm" c="dimmed">
         Started <ExactTime at={created_at} />
       </Text>
@@ -63,19 +66,22 @@ function DiscardProgress({ discard }: { discard: Discard }) {
   )
 }
 
-const words: Record<Discard['status'], string> = {
-  running: 'Discarding',
-  stopped: 'Stopped',
-  finished: 'Discarded',
+const states: Record<Discard['status'], string> = {
+  running: 'Discarding in progress',
+  stopped: 'Discarding stopped',
+  finished: 'Discarding finished',
 }
 
-/** "with the tag sale, at example.net". */
+/** "3 of 10". A capped total is left out when more recipients than that were discarded. */
+const progressOf = ({ matched, discarded }: Discard): string =>
+  isCapped(matched) && isCapped(discarded) ? number(discarded) : `${number(discarded)} of ${upTo(matched)}`
+
+/** " (tag sale, domain example.net)". */
 function filterOf({ tag, recipient_domain, older_than }: Discard): string {
-  return [
-    tag && `with the tag ${tag}`,
-    recipient_domain && `at ${recipient_domain}`,
+  const parts = [
+    tag && `tag ${tag}`,
+    recipient_domain && `domain ${recipient_domain}`,
     older_than && `accepted before ${older_than.slice(0, 16).replace('T', ' ')} UTC`,
-  ]
-    .filter(Boolean)
-    .join(', ')
+  ].filter(Boolean)
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }

@@ -5,8 +5,8 @@ import { useAct } from '../../components/act/acts.tsx'
 import { Badge } from '../../components/badge.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { To } from '../../components/link.tsx'
+import { upTo } from '../../components/numbers.ts'
 import { RelativeTime } from '../../components/relative-time.tsx'
-import { number } from '../../components/stat-tiles.tsx'
 import { QueryState } from '../../components/states.tsx'
 import { discardQueue, holdQueue, releaseQueue } from './acts.tsx'
 import { Discards } from './discards.tsx'
@@ -15,9 +15,6 @@ const pollMs = 10_000
 
 export const useQueue = (projectId: number) =>
   useAnswer('queue.show', { path: { project_id: projectId } }, { pollMs })
-
-/** The server counts up to 10,000; counting further would be slow. */
-export const upTo = (count: number): string => (count > 10_000 ? 'more than 10,000' : number(count))
 
 export function Queue({ project, isOverview = false }: { project: Project; isOverview?: boolean }) {
   const start = useAct()

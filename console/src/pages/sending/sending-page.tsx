@@ -1,15 +1,15 @@
 import { Button, SimpleGrid, Stack, Text } from '@mantine/core'
 import type { Intervention, Project, ProjectQueue } from '../../api/operations.gen.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { counted, isCapped, upTo } from '../../components/numbers.ts'
 import { PartHead } from '../../components/page-head.tsx'
-import { number } from '../../components/stat-tiles.tsx'
 import { QueryState } from '../../components/states.tsx'
 import { startIntervention } from '../interventions/acts.tsx'
 import { History } from '../interventions/history.tsx'
 import { InForce, useInForce } from '../interventions/in-force.tsx'
 import { strictestFirst } from '../interventions/kinds.ts'
 import { useProject } from '../projects/project-page.tsx'
-import { Queue, upTo, useQueue } from '../queue/queue.tsx'
+import { Queue, useQueue } from '../queue/queue.tsx'
 import { Checks } from './checks.tsx'
 
 /** Answers why a project's mail is slow or refused. */
@@ -59,15 +59,17 @@ function summaryOf(project: Project, [strictest]: Intervention[], { waiting }: P
   if (strictest?.kind === 'pace') {
     const perHour = strictest.pace_per_hour ?? 1
     const wait = waiting > 0 ? ` At this pace, that takes ${durationOf(waiting / perHour, waiting)}.` : ''
-    return `Mail is sent slowly: at most ${number(perHour)} recipients per hour. ${waits}${wait}`
+    return `Mail is sent slowly: at most ${counted(perHour, 'recipient')} per hour. ${waits}${wait}`
   }
   return `No intervention restricts this project’s mail. ${waits}`
 }
 
 function durationOf(hours: number, waiting: number): string {
-  const about = waiting > 10_000 ? 'more than' : 'about'
-  if (hours < 1) return `${about} ${number(Math.ceil(hours * 60))} minutes`
-  return hours < 48
-    ? `${about} ${number(Math.ceil(hours))} hours`
-    : `${about} ${number(Math.ceil(hours / 24))} days`
+  const about = isCapped(waiting) ? 'more than' : 'about'
+  if (hours < 1) return `${about} ${inUnit(hours * 60, 'minute')}`
+  return `${about} ${hours < 48 ? inUnit(hours, 'hour') : inUnit(hours / 24, 'day')}`
 }
+
+/** "1 minute", "3 hours". */
+const inUnit = (value: number, unit: 'minute' | 'hour' | 'day'): string =>
+  new Intl.NumberFormat('en', { style: 'unit', unit, unitDisplay: 'long' }).format(Math.ceil(value))

@@ -1,0 +1,20 @@
+const integers = new Intl.NumberFormat('en')
+const mebibytes = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+
+export const number = (value: number): string => integers.format(value)
+
+/** "1 recipient", "1,200 recipients". */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${number(count)} ${count === 1 ? noun : plural}`
+
+/** The server counts up to 10,000; counting further would be slow. */
+export const isCapped = (count: number): boolean => count > 10_000
+export const upTo = (count: number): string => (isCapped(count) ? 'more than 10,000' : number(count))
+
+export const bytes = (value: number): string =>
+  value < 1024 ** 3
+    ? `${mebibytes.format(value / 1024 ** 2)} MiB`
+    : `${mebibytes.format(value / 1024 ** 3)} GiB`
+
+export const percent = (part: number, whole: number): string =>
+  whole === 0 ? '–' : `${((100 * part) / whole).toLocaleString('en', { maximumFractionDigits: 2 })} %`
