@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
 import type { Discard } from '../../api/operations.gen.ts'
 import { useAct } from '../../components/act/acts.tsx'
-import { isCapped, number, upTo } from '../../components/numbers.ts'
+import { number } from '../../components/numbers.ts'
 import { ExactTime } from '../../components/relative-time.tsx'
 import { resumeDiscard, stopDiscard } from './acts.tsx'
 
@@ -36,8 +36,8 @@ export function Discards({ projectId }: { projectId: number }) {
 
 function DiscardProgress({ discard }: { discard: Discard }) {
   const start = useAct()
-  const { status, matched, discarded, created_at } = discard
-  const share = matched === 0 ? 100 : Math.min(100, (100 * discarded) / matched)
+  const { status, created_at } = discard
+  const share = shareOf(discard)
   return (
     <div>
       <Group justify="space-between" gap="xs" wrap="nowrap" align="flex-start">
@@ -56,7 +56,7 @@ function DiscardProgress({ discard }: { discard: Discard }) {
           </Button>
         )}
       </Group>
-      {status !== 'finished' && !isCapped(matched) && (
+      {status !== 'finished' && share !== null && (
         <Progress value={share} mt={6} size="sm" aria-label="Discarded" />
       )}
       <Text size="sm" c="dimmed">
@@ -72,9 +72,17 @@ const states: Record<Discard['status'], string> = {
   finished: 'Discarding finished',
 }
 
-/** "3 of 10". A capped total is left out when more recipients than that were discarded. */
+/** In percent. Null if it is not known. */
+const shareOf = ({ matched, discarded }: Discard): number | null =>
+  matched === null || discarded === null
+    ? null
+    : matched === 0
+      ? 100
+      : Math.min(100, (100 * discarded) / matched)
+
+/** "3 of 10". The total is null if it could not be counted. */
 const progressOf = ({ matched, discarded }: Discard): string =>
-  isCapped(matched) && isCapped(discarded) ? number(discarded) : `${number(discarded)} of ${upTo(matched)}`
+  `${discarded === null ? 'unknown' : number(discarded)}${matched === null ? '' : ` of ${number(matched)}`}`
 
 /** " (tag sale, domain example.net)". */
 function filterOf({ tag, recipient_domain, older_than }: Discard): string {

@@ -106,7 +106,10 @@ describe('queue.discard', () => {
     for (const one of doubtful) assert.ok(await isQueued(one))
     const { status, discarded } = await show(id, discardId)
     assert.deepEqual([status, discarded], ['running', 0])
-    await database.query(`update mail.dispatch set due_at = due_at - interval '2 minutes' where project_id = $1`, [id])
+    await database.query(
+      `update mail.dispatch set due_at = due_at - interval '2 minutes' where project_id = $1`,
+      [id],
+    )
     await run()
     assert.deepEqual((await show(id, discardId)).status, 'finished')
     for (const one of doubtful) assert.ok(!(await isQueued(one)))
