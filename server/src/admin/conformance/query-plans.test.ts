@@ -82,7 +82,6 @@ await database.query(`
   select id, project_id, (select min(id) from control.users), 't' from control.interventions;
   insert into control.discards (project_id, accepted_before, matched, reason, finished_at)
   select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
-  insert into control.appeals (intervention_id, project_id, user_id, text) select id, project_id, 1, 't' from control.interventions;
   insert into mail.events (id, project_id, type, message_id, data)
   select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
          'message.accepted', id, '{}' from mail.messages, generate_series(1, 3);
