@@ -36,5 +36,5 @@ describe('a lock on the project', () => {
     })
   }
 
-  test('blocks eleven operations', () => assert.equal(serialised.length, 11))
+  test('blocks twelve operations', () => assert.equal(serialised.length, 12))
 })
