@@ -313,9 +313,17 @@ const loginSettings = (port: number, { user, password }: { user: string; passwor
   smtp_sasl_tls_security_options: 'noanonymous',
 })
 
-/** The listening port and the routing of reports are in separate files. */
+/**
+ * The listening port and the routing of reports are in separate files. The queue manager reads the incoming queue again after
+ * 5 s instead of 300: while it starts, it can miss the notification of a new message.
+ */
 const moves = (port: number, feedbackPort: number): [file: string, from: string, to: string][] => [
   ['master.cf', '\nsmtp       inet ', `\n127.0.0.1:${port} inet `],
+  [
+    'master.cf',
+    '\nqmgr       unix        n       -      n      300 ',
+    '\nqmgr       unix        n       -      n      5 ',
+  ],
   ['reports', ':2525', `:${feedbackPort}`],
 ]
 
