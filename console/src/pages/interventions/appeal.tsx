@@ -7,7 +7,7 @@ import classes from './appeal.module.css'
 /** What a member of the project answered to an intervention. */
 export function Appeal({ appeal }: { appeal: NonNullable<Intervention['appeal']> }) {
   const { text, user_id, created_at } = appeal
-  const [user] = useMany('users.show', user_id === null ? [] : [{ id: user_id }])
+  const [user] = useMany('users.show', [{ id: user_id }])
   return (
     <figure className={classes.appeal} aria-label="Appeal">
       <Text size="sm" component="figcaption" fw={600}>

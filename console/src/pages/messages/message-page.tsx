@@ -37,10 +37,7 @@ export function MessagePage() {
               {explained.data?.interventions.map((intervention) => (
                 <InForceAlert key={intervention.id} intervention={intervention} />
               ))}
-              <Recipients
-                recipients={loaded.data.recipients}
-                waits={explained.data?.recipients.filter(({ waits_for }) => waits_for !== null) ?? []}
-              />
+              <Recipients recipients={loaded.data.recipients} waits={explained.data?.recipients ?? []} />
               <section>
                 <Title order={3} mb="sm">
                   Events
@@ -86,6 +83,7 @@ function Head({ loaded }: { loaded: Answer<Message> }) {
 
 type Wait = MessageExplanationForAdministrators['recipients'][number]
 
+/** `waits` has an entry for each recipient, in the same order, once it is loaded. */
 function Recipients({ recipients, waits }: Pick<Message, 'recipients'> & { waits: Wait[] }) {
   return (
     <section>
@@ -101,13 +99,13 @@ function Recipients({ recipients, waits }: Pick<Message, 'recipients'> & { waits
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {recipients.map(({ address, kind, status, diagnostic, updated_at }) => (
+          {recipients.map(({ address, kind, status, diagnostic, updated_at }, index) => (
             <Table.Tr key={`${kind} ${address}`}>
               <Table.Td>
                 {kind !== 'to' && <span className={classes.kind}>{kind} </span>}
                 {address}
                 {diagnostic && <code className={classes.reply}>{diagnostic}</code>}
-                <WaitText wait={waits.find((wait) => wait.address === address)} />
+                <WaitText wait={waits[index]} />
               </Table.Td>
               <Table.Td>
                 <Status value={status} />
@@ -125,7 +123,7 @@ function Recipients({ recipients, waits }: Pick<Message, 'recipients'> & { waits
 
 /** What the recipient waits for, and when it is tried next. */
 function WaitText({ wait }: { wait: Wait | undefined }) {
-  if (!wait) return null
+  if (!wait?.waits_for) return null
   const { message, since, next_attempt_at } = wait
   return (
     <Text size="sm" c="dimmed">

@@ -32,7 +32,7 @@ export const releaseQueue = ({
       fields: ({ form, set }) => (
         <NumberInput
           label="Recipients per minute"
-          description="Optional. Sends the queued mail at this pace, until it is gone. Empty: all at once."
+          description="Optional. Limits sending until all mail that is ready now has been attempted. Empty: all at once."
           value={form.per_minute}
           onChange={(per_minute) => set({ per_minute })}
           min={1}

@@ -1,14 +1,10 @@
-import {
-  discardChange,
-  discardView,
-  lockDiscard,
-  resumeDiscard,
-} from '../../core/control/discards/discards.ts'
+import { lockDiscard, resumeDiscard } from '../../core/control/discards/discards.ts'
 import { Discard } from '../../core/control/discards/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { type Discarded, discardedBy } from '../../core/mail/dispatch/discards.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
-import { adminOperation, unchanged } from '../operation.ts'
+import { adminOperation } from '../operation.ts'
+import { resultOf } from './result.ts'
 
 export const resumeDiscardOperation = adminOperation({
   id: 'discards.resume',
@@ -29,15 +25,6 @@ export const resumeDiscardOperation = adminOperation({
     await lockProject(tx, project_id)
     return lockDiscard(tx, project_id, id)
   },
-  async run({ tx, target: before, preloaded: discarded }) {
-    const after = await resumeDiscard(tx, before)
-    const isChanged = after !== before
-    return {
-      audit: isChanged ? { projectId: before.project_id, change: discardChange(before, after) } : unchanged,
-      effects: isChanged ? ['The discard continues.'] : [],
-      warnings: [],
-      answer: discardView(after, discarded?.(before.id) ?? null),
-      version: null,
-    }
-  },
+  run: async ({ tx, target: before, preloaded: discarded }) =>
+    resultOf(before, await resumeDiscard(tx, before), discarded, 'The discard continues.'),
 })

@@ -1,9 +1,10 @@
-import { discardChange, discardView, lockDiscard, stopDiscard } from '../../core/control/discards/discards.ts'
+import { lockDiscard, stopDiscard } from '../../core/control/discards/discards.ts'
 import { Discard } from '../../core/control/discards/wire.ts'
 import { lockProject } from '../../core/control/projects/projects.ts'
 import { type Discarded, discardedBy } from '../../core/mail/dispatch/discards.ts'
 import { ProjectItemParams } from '../../platform/http/parameters.ts'
-import { adminOperation, unchanged } from '../operation.ts'
+import { adminOperation } from '../operation.ts'
+import { resultOf } from './result.ts'
 
 export const stopDiscardOperation = adminOperation({
   id: 'discards.stop',
@@ -24,17 +25,11 @@ export const stopDiscardOperation = adminOperation({
     await lockProject(tx, project_id)
     return lockDiscard(tx, project_id, id)
   },
-  async run({ tx, target: before, preloaded: discarded }) {
-    const after = await stopDiscard(tx, before)
-    const isChanged = after !== before
-    return {
-      audit: isChanged ? { projectId: before.project_id, change: discardChange(before, after) } : unchanged,
-      effects: isChanged
-        ? ['No further recipients are discarded. A batch of at most 1,000 that has begun is completed.']
-        : [],
-      warnings: [],
-      answer: discardView(after, discarded?.(before.id) ?? null),
-      version: null,
-    }
-  },
+  run: async ({ tx, target: before, preloaded: discarded }) =>
+    resultOf(
+      before,
+      await stopDiscard(tx, before),
+      discarded,
+      'No further recipients are discarded. A batch of at most 1,000 that has begun is completed.',
+    ),
 })

@@ -4,7 +4,7 @@ import { Intervention } from '../../core/control/interventions/wire.ts'
 import {
   explainMessage,
   MessageExplanation,
-  readExplained,
+  readMessageState,
 } from '../../core/mail/messages/explain-message.ts'
 import { adminQuery } from '../operation.ts'
 import { ProjectMessageParams } from './parameters.ts'
@@ -22,7 +22,7 @@ export const explainMessageQuery = adminQuery({
     { title: 'MessageExplanationForAdministrators', additionalProperties: false },
   ),
   async run({ db, mailDbFor, params: { project_id: projectId, id } }) {
-    const explained = await mailDbFor(projectId).read((tx) => readExplained(tx, projectId, id))
+    const explained = await mailDbFor(projectId).read((tx) => readMessageState(tx, projectId, id))
     const inForce = (await db.read((tx) => listInForce(tx, projectId))).map(interventionView)
     return { answer: explainMessage({ projectId, id }, explained, inForce) }
   },

@@ -96,10 +96,10 @@ describe('queue.discard', () => {
   test('waits for the report about mail that the MTA may have accepted', async () => {
     const { id } = await makeProject()
     const doubtful = [
-      // The connection was lost; the next attempt is due in a minute.
-      await queued(id, { dispatch: 'deferred', attempt: 1, sendIn: '1 minute' }),
+      // The connection was lost, and the next attempt is due later.
+      await queued(id, { dispatch: 'deferred', attempt: 1, sendIn: '1 hour' }),
       // The worker crashed during the attempt.
-      await queued(id, { dispatch: 'ready', attempt: 1 }),
+      await queued(id, { dispatch: 'ready', attempt: 1, sendIn: '1 hour' }),
     ]
     const { id: discardId } = (await discard(id)).body
     await run()
@@ -107,7 +107,7 @@ describe('queue.discard', () => {
     const { status, discarded } = await show(id, discardId)
     assert.deepEqual([status, discarded], ['running', 0])
     await database.query(
-      `update mail.dispatch set due_at = due_at - interval '2 minutes' where project_id = $1`,
+      `update mail.dispatch set due_at = due_at - interval '2 hours' where project_id = $1`,
       [id],
     )
     await run()

@@ -2,10 +2,10 @@ import Type from 'typebox'
 import { listPublicInForce } from '../../core/control/interventions/notices.ts'
 import { PublicIntervention } from '../../core/control/interventions/wire.ts'
 import {
-  type ExplainedMessage,
   explainMessage,
   MessageExplanation,
-  readExplained,
+  type MessageState,
+  readMessageState,
 } from '../../core/mail/messages/explain-message.ts'
 import { MessageParams } from '../../core/mail/messages/wire.ts'
 import { customerQuery } from '../operation.ts'
@@ -23,8 +23,8 @@ export const explainMessageQuery = customerQuery({
     { ...MessageExplanation.properties, interventions: Type.Array(PublicIntervention) },
     { title: 'MessageExplanationForCustomers', additionalProperties: false },
   ),
-  preload: (mail, { projectId, params: { id } }): Promise<ExplainedMessage | undefined> =>
-    readExplained(mail, projectId, id),
+  preload: (mail, { projectId, params: { id } }): Promise<MessageState | undefined> =>
+    readMessageState(mail, projectId, id),
   async run({ tx, projectId, params: { id }, preloaded }) {
     const inForce = await listPublicInForce(tx, projectId)
     return { answer: explainMessage({ projectId, id }, preloaded, inForce) }

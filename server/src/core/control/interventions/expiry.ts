@@ -1,9 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { databaseTime } from '../../../platform/db/clock.ts'
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { recordAudit, system } from '../audit/record.ts'
 import type { SystemOperation } from '../audit/unattended-operations.ts'
 import { findProject, lockProject, type ProjectRow, projectChange } from '../projects/projects.ts'
-import { databaseTime, find, listExpired } from './interventions.sql.ts'
+import { find, listExpired } from './interventions.sql.ts'
 import {
   endIntervention,
   findIntervention,

@@ -3,11 +3,12 @@
  * again, while it is in force is also paced, but does not prolong it.
  */
 import type { MailOf } from '../../../platform/db/cells.ts'
+import { databaseTime } from '../../../platform/db/clock.ts'
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { lockProject } from '../projects/projects.ts'
 import { endBySystem } from './expiry.ts'
 import { hasReadyBefore } from './gradual-release.sql.ts'
-import { databaseTime, find, listDraining } from './interventions.sql.ts'
+import { find, listDraining } from './interventions.sql.ts'
 import {
   type Decision,
   endInForce,

@@ -138,13 +138,6 @@ export async function deleteRestriction(tx: Tx, projectId: number): Promise<void
   await sql`delete from control.queue_restrictions where project_id = ${projectId}`.execute(tx)
 }
 
-export async function databaseTime(tx: ReadTx): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select postern.now() as now`.execute(tx)
-  const [row] = rows
-  if (!row) throw new Error('the clock returned no row')
-  return row.now
-}
-
 /** Gradual releases, the oldest first. */
 export async function listDraining(
   tx: ReadTx,

@@ -7,6 +7,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Static } from 'typebox'
+import { databaseTime } from '../../../platform/db/clock.ts'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { publishToMail } from '../../outbox/outbox.ts'
@@ -15,7 +16,6 @@ import { timestampOf } from '../../shared/timestamp.ts'
 import type { Change } from '../audit/record.ts'
 import { announceEnd, announceStart } from './announcements.ts'
 import {
-  databaseTime,
   deleteRestriction,
   end,
   find,

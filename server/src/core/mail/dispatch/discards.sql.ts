@@ -60,13 +60,6 @@ export async function countMatches(
   return counts
 }
 
-export async function databaseTime(tx: ReadTx): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select postern.now() as now`.execute(tx)
-  const [row] = rows
-  if (!row) throw new Error('the clock returned no row')
-  return row.now
-}
-
 export interface Progress {
   cursor_message_id: string | null
   cursor_recipient_no: number | null

@@ -1,4 +1,5 @@
 import type { MailOf } from '../../../platform/db/cells.ts'
+import { databaseTime } from '../../../platform/db/clock.ts'
 import type { ReadTx, Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import {
@@ -11,7 +12,6 @@ import {
 import {
   countMatches,
   type DiscardCounts,
-  databaseTime,
   deleteOldProgress,
   findDiscarded,
   hasProgress,

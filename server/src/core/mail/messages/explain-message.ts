@@ -67,7 +67,7 @@ export const MessageExplanation = Type.Object(
 )
 
 /** What the mail database knows. */
-export interface ExplainedMessage extends MessageFacts {
+export interface MessageState extends MessageFacts {
   projectId: number
   id: string
   recipients: ExplainedRecipient[]
@@ -76,11 +76,11 @@ export interface ExplainedMessage extends MessageFacts {
 }
 
 /** Undefined if the message does not exist. */
-export async function readExplained(
+export async function readMessageState(
   tx: ReadTx,
   projectId: number,
   id: string,
-): Promise<ExplainedMessage | undefined> {
+): Promise<MessageState | undefined> {
   const facts = await findMessageFacts(tx, projectId, id)
   if (!facts) return undefined
   const recipients = await listExplainedRecipients(tx, projectId, id)
@@ -102,7 +102,7 @@ interface InForce {
  */
 export function explainMessage<Intervention extends InForce>(
   asked: { projectId: number; id: string },
-  explained: ExplainedMessage | undefined,
+  explained: MessageState | undefined,
   inForce: readonly Intervention[],
 ): Static<typeof MessageExplanation> & { interventions: Intervention[] } {
   if (!explained) return missingMessage(asked.projectId, asked.id)
@@ -131,7 +131,7 @@ interface Explained {
 }
 
 function recipientOf(
-  facts: ExplainedMessage,
+  facts: MessageState,
   recipient: ExplainedRecipient,
   inForce: readonly InForce[],
 ): Static<typeof RecipientExplanation> {
@@ -183,7 +183,7 @@ function blockOf(facts: MessageFacts, { state, provider }: ExplainedRecipient): 
 }
 
 /** The estimate assumes that the pace does not change, and that the message's recipients are handed over in their order. */
-function pacedWait(facts: ExplainedMessage, recipient: ExplainedRecipient): Explained {
+function pacedWait(facts: MessageState, recipient: ExplainedRecipient): Explained {
   const { pace_per_hour, pace, ahead, now, recipients } = facts
   const ready = recipients.filter(({ state }) => state === 'ready')
   const seconds =
@@ -200,7 +200,7 @@ function pacedWait(facts: ExplainedMessage, recipient: ExplainedRecipient): Expl
 const before = (at: Date | null, seconds: number): Date | null =>
   at && new Date(at.getTime() - seconds * 1000)
 
-function waitOf(facts: ExplainedMessage, recipient: ExplainedRecipient): Explained {
+function waitOf(facts: MessageState, recipient: ExplainedRecipient): Explained {
   const { state, provider, due_at, leased_until, first_attempt_at, status, updated_at } = recipient
   switch (state) {
     case 'ready':
