@@ -1812,6 +1812,101 @@ call postern.protect('control.discards');
 grant select, insert, update, delete on control.discards to postern_admin;
 grant select on control.discards to postern_readonly;
 
+-- Policies: rules that are evaluated for every project and every five minutes (mail.sending_counters). In the mode `shadow`
+-- a firing is only recorded; in the mode `enforce` it starts an intervention.
+create table control.policies (
+  id bigint generated always as identity primary key,
+  name text not null unique,
+  mode text not null check (mode in ('off', 'shadow', 'enforce')),
+  -- The projects that are judged. Null: all plans, any age.
+  plan_ids bigint[],
+  younger_than_days integer check (younger_than_days > 0),
+  except_project_ids bigint[] not null default '{}',
+  signal text not null check (signal in ('bounce_rate', 'complaint_rate', 'failure_rate', 'suppressed_rate',
+                                         'volume_spike', 'score')),
+  window_minutes integer not null check (window_minutes between 5 and 10080 and window_minutes % 5 = 0),
+  -- Rates in percent; a factor for `volume_spike`.
+  threshold float8 not null check (threshold >= 0),
+  minimum_volume bigint not null check (minimum_volume > 0),
+  -- The intervention that a firing starts.
+  kind text not null check (kind in ('warn', 'pace', 'hold', 'lock')),
+  pace_per_hour integer check ((kind = 'pace') = (pace_per_hour is not null) and pace_per_hour between 1 and 1000000),
+  duration_minutes integer check (duration_minutes > 0),
+  public_note text,
+  cooldown_minutes integer not null check (cooldown_minutes > 0),
+  -- Set when the breaker changed the mode to `shadow`. Only in that mode.
+  tripped_at timestamptz check (tripped_at is null or mode = 'shadow'),
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+grant select, insert, update, delete on control.policies to postern_admin;
+grant select on control.policies to postern_readonly;
+
+-- In shadow: an operator looks at the firings, or at a backtest, before enforcing them.
+insert into control.policies (name, mode, signal, window_minutes, threshold, minimum_volume, kind, pace_per_hour,
+                              duration_minutes, cooldown_minutes, younger_than_days, public_note) values
+  ('Bounce rate above 5 %', 'shadow', 'bounce_rate', 1440, 5, 500, 'warn', null, 1440, 1440, null,
+   'At least 5 % of your mail in the last 24 hours bounced. Remove addresses that no longer exist from your lists.'),
+  ('Bounce rate above 10 %', 'shadow', 'bounce_rate', 1440, 10, 500, 'pace', 500, 1440, 1440, null,
+   'At least 10 % of your mail in the last 24 hours bounced. Your mail is sent slowly for a day. Remove addresses that no longer exist from your lists.'),
+  ('Bounce rate above 20 % in an hour', 'shadow', 'bounce_rate', 60, 20, 300, 'lock', null, 1440, 1440, null,
+   'At least 20 % of your mail in the last hour bounced. Sending is stopped for a day. Remove addresses that no longer exist from your lists.'),
+  ('Complaint rate above 0.1 %', 'shadow', 'complaint_rate', 1440, 0.1, 1000, 'warn', null, 1440, 1440, null,
+   'At least 0.1 % of the recipients of your mail in the last 24 hours marked it as spam. Send only to people who asked for it.'),
+  ('Complaint rate above 0.5 %', 'shadow', 'complaint_rate', 1440, 0.5, 1000, 'lock', null, 1440, 1440, null,
+   'At least 0.5 % of the recipients of your mail in the last 24 hours marked it as spam. Sending is stopped for a day. Send only to people who asked for it.'),
+  ('Sudden volume of a new project', 'shadow', 'volume_spike', 60, 10, 500, 'pace', 500, 1440, 1440, 14,
+   'Your project is new, and its volume increased suddenly. Your mail is sent slowly for a day.');
+
+-- Firings of policies. `outcome`:
+--   recorded               the policy was in shadow
+--   pending → enforced     a worker has started the intervention
+--   pending → skipped      the policy was turned off, or a stricter intervention started, in between
+create table control.firings (
+  id bigint generated always as identity primary key,
+  policy_id bigint not null references control.policies on delete cascade,
+  policy_version bigint not null,
+  project_id bigint not null references control.projects on delete cascade,
+  -- The end of the bucket that was judged.
+  at timestamptz not null,
+  value float8 not null,
+  counted bigint not null,
+  volume float8 not null,
+  outcome text not null check (outcome in ('recorded', 'pending', 'enforced', 'skipped')),
+  intervention_id bigint check ((intervention_id is not null) = (outcome = 'enforced')),
+  created_at timestamptz not null default postern.now(),
+  unique (policy_id, project_id, at)
+);
+create index on control.firings (project_id, id);
+create index on control.firings (policy_id, id);
+create index on control.firings (id) where outcome = 'pending';
+create index on control.firings (created_at);
+call postern.protect('control.firings');
+grant select, insert, update, delete on control.firings to postern_admin;
+grant select on control.firings to postern_readonly;
+
+-- How far the policies have been evaluated, for each cell.
+create table control.policy_progress (
+  cell text primary key,
+  -- The end of the last bucket that was judged.
+  judged_until timestamptz not null,
+  -- The number of projects with counters in the hour before, for the breaker.
+  active_projects integer not null default 0
+);
+grant select, insert, update on control.policy_progress to postern_admin;
+grant select on control.policy_progress to postern_readonly;
+
+-- When the last pace, hold or lock of a project ended. Mail that was accepted earlier is not judged by policies any more.
+-- Replicated to cells.
+create table control.judged_since (
+  project_id bigint primary key references control.projects on delete cascade,
+  at timestamptz not null
+);
+call postern.protect('control.judged_since');
+grant select, insert, update, delete on control.judged_since to postern_admin;
+grant select on control.judged_since to postern_mail, postern_readonly;
+
 -- Projects whose mail is held or paced, with the strictest of the interventions in force. The mail of locked projects is
 -- also held, without a row here. Workers read this table when they claim mail.
 create table control.queue_restrictions (

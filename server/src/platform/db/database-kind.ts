@@ -36,6 +36,7 @@ export const publishedTables = [
   'control.routes',
   'control.api_keys',
   'control.queue_restrictions',
+  'control.judged_since',
   'control.dispatch_holds',
   'control.outbox',
   'control.heartbeat',
