@@ -235,6 +235,8 @@ create table mail.attempt_results (
   type text not null check (type in ('sent', 'deferred', 'bounced', 'failed')),
   -- For a test key: `sent` is followed by `delivered`, and the two events are not counted.
   is_test boolean not null,
+  -- The operator ended it: a discard, or mail that could not be sent for too long.
+  is_ended_by_operator boolean not null default false,
   recipient text not null,
   -- RFC 3463, if the MTA sent one.
   status text,
@@ -501,11 +503,43 @@ create table mail.daily_counters (
   failed bigint not null default 0,
   complained bigint not null default 0,
   suppressed bigint not null default 0,
+  -- Of `failed`: ended by the operator, by a discard or because it could not be sent for too long. Does not lower the score.
+  excluded_failed bigint not null default 0,
   primary key (shard, project_id, day)
 ) with (fillfactor = 50);
 call postern.protect('mail.daily_counters');
 grant select, insert, update, delete on mail.daily_counters to postern_mail;
 grant select on mail.daily_counters to postern_admin, postern_customer, postern_readonly;
+
+-- Outcomes by the five minutes in which they were recorded, for policies, charts and backtests. Retained for 90 days. The
+-- columns `excluded_…` count what policies do not judge: mail that the operator ended, mail that was accepted with a test
+-- key, and mail that was accepted before the project's last intervention ended.
+create table mail.sending_counters (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  -- The start of the five minutes.
+  bucket_at timestamptz not null,
+  sent integer not null default 0,
+  delivered integer not null default 0,
+  deferred integer not null default 0,
+  bounced integer not null default 0,
+  failed integer not null default 0,
+  complained integer not null default 0,
+  suppressed integer not null default 0,
+  excluded_sent integer not null default 0,
+  excluded_delivered integer not null default 0,
+  excluded_deferred integer not null default 0,
+  excluded_bounced integer not null default 0,
+  excluded_failed integer not null default 0,
+  excluded_complained integer not null default 0,
+  excluded_suppressed integer not null default 0,
+  primary key (shard, project_id, bucket_at)
+) partition by range (bucket_at);
+-- Rows are inserted in the order of time, so a block range index finds the projects of a bucket.
+create index on mail.sending_counters using brin (bucket_at) with (pages_per_range = 16, autosummarize = on);
+call postern.protect('mail.sending_counters');
+grant select, insert, update, delete on mail.sending_counters to postern_mail;
+grant select on mail.sending_counters to postern_admin, postern_customer, postern_readonly;
 
 -- Idempotent requests and the two outboxes.
 
@@ -553,17 +587,25 @@ grant select on mail.control_applied to postern_admin, postern_readonly;
 -- Partitions.
 
 -- The tables partitioned by day. For each: whether queued messages keep its partitions from being dropped, for how many
--- extra days its partitions are retained, and the fill factor of its pages. Reports arrive late, and messages can be
--- accepted a month before they are sent. A recipient is updated two or three times, and an update that finds no room on its
--- page has to update every index.
+-- days its partitions are retained (of its own, or in addition to the retention of mail), the fill factor of its pages, and
+-- whether its key is a time instead of an id. Reports arrive late, and messages can be accepted a month before they are sent.
+-- A recipient is updated two or three times, and an update that finds no room on its page has to update every index.
 create function mail.partitioned_tables()
-returns table (name text, holds_mail boolean, longer_days integer, fill_percent integer)
+returns table (name text, holds_mail boolean, own_days integer, longer_days integer, fill_percent integer, is_by_time boolean)
 language sql immutable set search_path = pg_catalog as $$
-  values ('messages', true, 45, 100), ('recipients', true, 45, 70), ('bodies', true, 0, 100), ('attempts', true, 0, 100),
-         ('events', false, 0, 100), ('delivery_attempts', false, 0, 100), ('inbound', false, 0, 100),
-         ('inbound_bodies', false, 0, 100)
+  values ('messages', true, null, 45, 100, false), ('recipients', true, null, 45, 70, false),
+         ('bodies', true, null, 0, 100, false), ('attempts', true, null, 0, 100, false),
+         ('events', false, null, 0, 100, false), ('delivery_attempts', false, null, 0, 100, false),
+         ('inbound', false, null, 0, 100, false), ('inbound_bodies', false, null, 0, 100, false),
+         ('sending_counters', false, 90, 0, 50, true)
 $$;
 revoke execute on function mail.partitioned_tables from public;
+
+create function mail.partition_bound(day date, is_by_time boolean) returns text
+language sql immutable set search_path = pg_catalog
+return case when is_by_time then (day::text || ' 00:00:00+00')
+            else postern.uuid7_floor(day::timestamp at time zone 'UTC')::text end;
+revoke execute on function mail.partition_bound from public;
 
 -- Creates one partition per UTC day ahead of time, and drops those that are past their retention and that no queued message
 -- refers to. The mail role cannot create tables, but can call this function. The function creates and drops no other tables.
@@ -593,8 +635,7 @@ begin
       execute format(
         'create table mail.%I partition of mail.%I for values from (%L) to (%L) with (fillfactor = %s)',
         cut.name || to_char(day, '_YYYYMMDD'), cut.name,
-        postern.uuid7_floor(day::timestamp at time zone 'UTC'),
-        postern.uuid7_floor((day + 1)::timestamp at time zone 'UTC'), cut.fill_percent);
+        mail.partition_bound(day, cut.is_by_time), mail.partition_bound(day + 1, cut.is_by_time), cut.fill_percent);
       made := made + 1;
     end loop;
     for part in
@@ -603,7 +644,7 @@ begin
       join pg_class child on child.oid = inhrelid
       where inhparent = format('mail.%I', cut.name)::regclass and child.relname ~ '_[0-9]{8}$'
     loop
-      continue when part.day >= today - kept_days - cut.longer_days;
+      continue when part.day >= today - coalesce(cut.own_days, kept_days) - cut.longer_days;
       beginning := postern.uuid7_floor(part.day::timestamp at time zone 'UTC');
       continue when cut.holds_mail and exists (
         select from mail.dispatch

@@ -6,6 +6,7 @@ import type { Caps, LimitException } from '../core/control/caps/caps.ts'
 import type { DomainDeps, KeyedDeps } from '../core/control/domains/domains.ts'
 import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
 import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
+import type { Backtest } from '../core/control/policies/wire.ts'
 import type { Vault } from '../core/control/secrets/vault.ts'
 import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
@@ -144,6 +145,15 @@ export interface Mutation<
    * when the mail database is unavailable or too slow, `preloaded` is undefined.
    */
   preloadFor?: 'preview' | 'detail'
+  /**
+   * For policies: what the new configuration would have done in the past. Part of the preview, and read before the dry run's
+   * transaction begins. Undefined if the policy does not exist.
+   */
+  backtest?(
+    deps: Pick<AdminDeps, 'db' | 'mailDbFor'>,
+    params: Static<TObject<Params>>,
+    body: Static<TObject<Body>>,
+  ): Promise<Static<typeof Backtest> | undefined>
   /**
    * Locks and returns the resource, or throws 404. This check comes first. For a create operation, the resource is
    * the parent.

@@ -40,6 +40,7 @@ export async function perform(
   const reason = reasonOf(givenReason)
   const repeatable = isDryRun ? undefined : idempotentRequest(operation, request)
   const preloaded = await preloadOf(operation, request, body, deps)
+  const backtest = isDryRun ? await operation.backtest?.(deps, params, body) : undefined
 
   const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
     await repeatable?.claim(tx)
@@ -66,7 +67,7 @@ export async function perform(
       preloaded,
       reason,
     })
-    if (isDryRun) return asResponse(200, await previewOf(operation, result))
+    if (isDryRun) return asResponse(200, await previewOf(operation, result, backtest))
 
     requireReasonForResult(operation, result, reason)
     if (result.audit !== unchanged) {

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Change } from '../core/control/audit/record.ts'
+import { Backtest } from '../core/control/policies/wire.ts'
 import { type Audited, type Mutation, type MutationResult, type Sentences, unchanged } from './operation.ts'
 import { needsReason } from './reason.ts'
 
@@ -41,6 +42,7 @@ export const Preview = Type.Object(
     warnings: Type.Array(Type.String(), {
       description: 'Points to consider before making the change, as sentences.',
     }),
+    backtest: Type.Optional(Backtest),
   },
   { title: 'Preview', additionalProperties: false },
 )
@@ -48,6 +50,7 @@ export const Preview = Type.Object(
 export async function previewOf(
   operation: Mutation,
   result: MutationResult<unknown>,
+  backtest: Static<typeof Backtest> | undefined,
 ): Promise<Static<typeof Preview>> {
   return {
     operation: operation.id,
@@ -55,6 +58,7 @@ export async function previewOf(
     changes: result.audit === unchanged ? [] : changesOf(result.audit, result.views),
     effects: [...(await sentencesOf(result.effects))],
     warnings: [...(await sentencesOf(result.warnings))],
+    ...(backtest && { backtest }),
   }
 }
 

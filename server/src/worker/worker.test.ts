@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUIDv7 } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { countDaily } from '../core/mail/messages/daily-counters.ts'
+import { countSending } from '../core/mail/counters/counters.ts'
 import { cleanUp } from '../testing/harness/cleanup.ts'
 import {
   type Domain,
@@ -80,7 +81,9 @@ describe('the worker', () => {
   test('relays a project’s mail counts and updates its reputation', async () => {
     const { id } = await stage.makeProject()
     await api.context.cells.all[0].mail.transaction((tx) =>
-      countDaily(tx, [{ projectId: id, sent: 1000, bounced: 60, failed: 2, complained: 1 }]),
+      countSending(tx, [
+        { projectId: id, messageId: randomUUIDv7(), sent: 1000, bounced: 60, failed: 2, complained: 1 },
+      ]),
     )
     const relayed = await eventually('the project has its statistics', async () => {
       const { body } = await admin.get(`/projects/${id}`)

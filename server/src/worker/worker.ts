@@ -15,6 +15,7 @@ import {
   sendInvitation,
 } from '../core/control/members/invitations.ts'
 import type { OwnerNoticeDeps } from '../core/control/notifications/owner-notices.ts'
+import { runPolicies } from '../core/control/policies/run.ts'
 import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes/forward-confirmations.ts'
 import { keepPartitions } from '../core/mail/dispatch/partitions.ts'
 import { cancelIfScheduled } from '../core/mail/messages/messages.ts'
@@ -92,6 +93,7 @@ function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
       cron: everyMinute,
       run: () => sendInterventionMails(deps, maxNotices, end()),
     },
+    'policies.evaluate': { cron: everyMinute, run: () => runPolicies(deps, end()) },
     'forwards.confirm': { cron: everyMinute, run: () => sendConfirmations(deps, maxConfirmations, end()) },
     chores: { cron: everyMinute, run: () => doChores(deps) },
     'messages.cancel': {

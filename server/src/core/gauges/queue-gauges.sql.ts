@@ -77,6 +77,8 @@ export async function readOldestReady(tx: ReadTx): Promise<{ provider: string; s
 export interface ControlGauges {
   uncovered_seconds: number | null
   outbox_seconds: number | null
+  tripped_policies: number
+  policies_behind_seconds: number | null
 }
 
 /** Misses an audit row that is dated before the last checkpoint but was committed after it. */
@@ -85,8 +87,12 @@ export async function readControlGauges(tx: ReadTx): Promise<ControlGauges> {
     select (select ${since(sql`at`)} from control.audit
              where at > coalesce((select at from control.audit_checkpoints order by id desc limit 1), '-infinity')
              order by at, id limit 1) as uncovered_seconds,
-           (select ${since(sql`created_at`)} from control.outbox order by id limit 1) as outbox_seconds`.execute(
+           (select ${since(sql`created_at`)} from control.outbox order by id limit 1) as outbox_seconds,
+           (select count(*)::int from control.policies where tripped_at is not null) as tripped_policies,
+           (select ${since(sql`min(judged_until)`)} from control.policy_progress) as policies_behind_seconds`.execute(
     tx,
   )
-  return rows[0] ?? { uncovered_seconds: null, outbox_seconds: null }
+  const [row] = rows
+  if (!row) throw new Error('the database returned no row')
+  return row
 }

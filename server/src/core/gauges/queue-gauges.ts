@@ -86,6 +86,16 @@ const gauges = {
     'Age of the oldest audit entry that no checkpoint covers; 0 if there is none.',
     {},
   ),
+  tripped: new Gauge(
+    'postern_policies_tripped',
+    'Policies that the breaker has set to shadow, and that nobody has edited since.',
+    {},
+  ),
+  behind: new Gauge(
+    'postern_policies_behind_seconds',
+    'Age of the last five minutes for which policies were evaluated, in the cell that is furthest behind.',
+    {},
+  ),
 }
 
 export class QueueGauges {
@@ -129,6 +139,8 @@ export class QueueGauges {
       if (found) setMailGauges(found.mail, found.oldest)
       gauges.outboxLag.set({ target: 'mail' }, control.outbox_seconds ?? 0)
       gauges.uncovered.set({}, control.uncovered_seconds ?? 0)
+      gauges.tripped.set({}, control.tripped_policies)
+      gauges.behind.set({}, control.policies_behind_seconds ?? 0)
       metricsUp.set({}, 1)
       this.#isAvailable = true
     } catch (error) {

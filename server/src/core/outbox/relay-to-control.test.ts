@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
+import { randomUUIDv7 } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { crashAt, stepsOfBoth } from '../../testing/harness/crash-points.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
-import { countDaily } from '../mail/messages/daily-counters.ts'
+import { countSending } from '../mail/counters/counters.ts'
 import { relayToControl } from './relay-to-control.ts'
 
 const database = await testDatabase()
@@ -17,7 +18,7 @@ const { mail: mailDb } = api.context.cells.all[0]
 const deps = { db, mailDb }
 
 const count = (projectId: number, counts: object) =>
-  mailDb.transaction((tx) => countDaily(tx, [{ projectId, ...counts }]))
+  mailDb.transaction((tx) => countSending(tx, [{ projectId, messageId: randomUUIDv7(), ...counts }]))
 
 const show = async (id: number) => {
   const { body, headers } = await admin.get(`/projects/${id}`)

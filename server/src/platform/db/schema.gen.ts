@@ -275,6 +275,20 @@ export interface ControlExternalLogins {
   user_id: number;
 }
 
+export interface ControlFirings {
+  at: Timestamp;
+  counted: number;
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  intervention_id: number | null;
+  outcome: string;
+  policy_id: number;
+  policy_version: number;
+  project_id: number;
+  value: number;
+  volume: number;
+}
+
 export interface ControlForwardConfirmationMails {
   address_digest: Buffer;
   id: Generated<number>;
@@ -360,6 +374,11 @@ export interface ControlInterventions {
   version: Generated<number>;
 }
 
+export interface ControlJudgedSince {
+  at: Timestamp;
+  project_id: number;
+}
+
 export interface ControlMembers {
   created_at: Generated<Timestamp>;
   email: string;
@@ -416,6 +435,34 @@ export interface ControlPlans {
   support_level: string;
   updated_at: Generated<Timestamp>;
   version: Generated<number>;
+}
+
+export interface ControlPolicies {
+  cooldown_minutes: number;
+  created_at: Generated<Timestamp>;
+  duration_minutes: number | null;
+  except_project_ids: Generated<ArrayType<number>>;
+  id: Generated<number>;
+  kind: string;
+  minimum_volume: number;
+  mode: string;
+  name: string;
+  pace_per_hour: number | null;
+  plan_ids: ArrayType<number> | null;
+  public_note: string | null;
+  signal: string;
+  threshold: number;
+  tripped_at: Timestamp | null;
+  updated_at: Generated<Timestamp>;
+  version: Generated<number>;
+  window_minutes: number;
+  younger_than_days: number | null;
+}
+
+export interface ControlPolicyProgress {
+  active_projects: Generated<number>;
+  cell: string;
+  judged_until: Timestamp;
 }
 
 export interface ControlProjectActivity {
@@ -656,6 +703,7 @@ export interface MailAttemptResults {
   attempt: number;
   diagnostic: string | null;
   due_at: Generated<Timestamp>;
+  is_ended_by_operator: Generated<boolean>;
   is_test: boolean;
   message_id: string;
   project_id: number;
@@ -700,6 +748,7 @@ export interface MailDailyCounters {
   day: string;
   deferred: Generated<number>;
   delivered: Generated<number>;
+  excluded_failed: Generated<number>;
   failed: Generated<number>;
   project_id: number;
   sent: Generated<number>;
@@ -901,6 +950,26 @@ export interface MailReplays {
   to_id: string;
 }
 
+export interface MailSendingCounters {
+  bounced: Generated<number>;
+  bucket_at: Timestamp;
+  complained: Generated<number>;
+  deferred: Generated<number>;
+  delivered: Generated<number>;
+  excluded_bounced: Generated<number>;
+  excluded_complained: Generated<number>;
+  excluded_deferred: Generated<number>;
+  excluded_delivered: Generated<number>;
+  excluded_failed: Generated<number>;
+  excluded_sent: Generated<number>;
+  excluded_suppressed: Generated<number>;
+  failed: Generated<number>;
+  project_id: number;
+  sent: Generated<number>;
+  shard: Generated<number>;
+  suppressed: Generated<number>;
+}
+
 export interface MailSuppressions {
   address: string;
   created_at: Generated<Timestamp>;
@@ -966,6 +1035,7 @@ export interface DB {
   "control.endpoint_stats": ControlEndpointStats;
   "control.endpoints": ControlEndpoints;
   "control.external_logins": ControlExternalLogins;
+  "control.firings": ControlFirings;
   "control.forward_confirmation_mails": ControlForwardConfirmationMails;
   "control.forward_confirmations": ControlForwardConfirmations;
   "control.heartbeat": ControlHeartbeat;
@@ -973,11 +1043,14 @@ export interface DB {
   "control.identities": ControlIdentities;
   "control.intervention_mails": ControlInterventionMails;
   "control.interventions": ControlInterventions;
+  "control.judged_since": ControlJudgedSince;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;
   "control.password_resets": ControlPasswordResets;
   "control.plans": ControlPlans;
+  "control.policies": ControlPolicies;
+  "control.policy_progress": ControlPolicyProgress;
   "control.project_activity": ControlProjectActivity;
   "control.project_activity_heads": ControlProjectActivityHeads;
   "control.project_activity_people": ControlProjectActivityPeople;
@@ -1019,6 +1092,7 @@ export interface DB {
   "mail.paces": MailPaces;
   "mail.recipients": MailRecipients;
   "mail.replays": MailReplays;
+  "mail.sending_counters": MailSendingCounters;
   "mail.suppressions": MailSuppressions;
   "mail.usage": MailUsage;
   "mail.waiting_bodies": MailWaitingBodies;

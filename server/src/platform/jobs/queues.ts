@@ -31,6 +31,7 @@ export interface Payloads {
   'endpoints.notify': Record<string, never>
   /** Every minute: sends notices to the owners of projects with an intervention that started or ended. */
   'interventions.notify': Record<string, never>
+  'policies.evaluate': Record<string, never>
   /**
    * Every minute, and after a forwarding route is created: sends confirmation requests to unconfirmed
    * targets.
@@ -77,6 +78,7 @@ export const queues: Record<QueueName, QueueOptions> = {
   'password-resets.sweep': everyMinute,
   'endpoints.notify': everyMinute,
   'interventions.notify': everyMinute,
+  'policies.evaluate': everyMinute,
   'forwards.confirm': everyMinute,
   chores: everyMinute,
 }

@@ -13,7 +13,15 @@ export const shellOperations = [
 
 export type ShellOperation = (typeof shellOperations)[number]
 
-/** Operations that workers perform when something expires or a gradual release is complete. The actor is the system. */
-export const systemOperations = ['interventions.drain', 'interventions.expire', 'projects.revert'] as const
+/**
+ * Operations that workers perform: something expires, a gradual release is complete, or a policy acts on too many projects.
+ * The actor is the system.
+ */
+export const systemOperations = [
+  'interventions.drain',
+  'interventions.expire',
+  'policies.trip',
+  'projects.revert',
+] as const
 
 export type SystemOperation = (typeof systemOperations)[number]

@@ -23,6 +23,8 @@ export interface NewIntervention {
   expires_at: Date | null
   /** Only for a gradual release. */
   drains_before?: Date | null
+  /** Null for an administrator and for a command on the server. */
+  policy?: { id: number; evidence: object } | null
 }
 
 /** Every column of control.interventions, the administrator's address and the appeal. */
@@ -37,16 +39,14 @@ const one = (rows: InterventionRow[]): InterventionRow => {
   return row
 }
 
-export async function insert(
-  tx: Tx,
-  projectId: number,
-  { kind, started_by, reason, public_note, pace_per_hour, expires_at, drains_before = null }: NewIntervention,
-): Promise<InterventionRow> {
+export async function insert(tx: Tx, projectId: number, wanted: NewIntervention): Promise<InterventionRow> {
+  const { kind, started_by, reason, public_note, pace_per_hour, expires_at } = wanted
+  const { drains_before = null, policy = null } = wanted
   const { rows } = await sql<InterventionRow>`
-    insert into control.interventions (project_id, kind, source, started_by, reason, public_note, pace_per_hour, expires_at,
-                                       drains_before)
-    values (${projectId}, ${kind}, 'administrator', ${started_by}, ${reason}, ${public_note}, ${pace_per_hour},
-            ${expires_at}, ${drains_before})
+    insert into control.interventions (project_id, kind, source, policy_id, started_by, reason, public_note, pace_per_hour,
+                                       evidence, expires_at, drains_before)
+    values (${projectId}, ${kind}, ${policy ? 'policy' : 'administrator'}, ${policy?.id ?? null}, ${started_by}, ${reason},
+            ${public_note}, ${pace_per_hour}, ${policy && JSON.stringify(policy.evidence)}, ${expires_at}, ${drains_before})
     returning ${columns}`.execute(tx)
   return one(rows)
 }
@@ -106,6 +106,13 @@ export async function end(
      where project_id = ${projectId} and id = any(${ids}) and ended_at is null
     returning ${columns}`.execute(tx)
   return rows.toSorted((one, other) => one.id - other.id)
+}
+
+/** Policies do not judge what happened before. Workers read it when they count. */
+export async function writeJudgedSince(tx: Tx, projectId: number, at: Date): Promise<void> {
+  await sql`
+    insert into control.judged_since as existing (project_id, at) values (${projectId}, ${at})
+    on conflict (project_id) do update set at = greatest(existing.at, excluded.at)`.execute(tx)
 }
 
 /** Moves the project's version only if the value changes. */

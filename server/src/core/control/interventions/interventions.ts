@@ -25,6 +25,7 @@ import {
   listInForce,
   type NewIntervention,
   update,
+  writeJudgedSince,
   writeLocked,
   writeRestriction,
 } from './interventions.sql.ts'
@@ -112,6 +113,8 @@ export interface WantedIntervention extends Partial<InterventionConfig>, Decisio
   kind: InterventionKind
   /** Only for a gradual release. */
   drains_before?: Date | null
+  /** The policy that starts it, with the figures. Null: an administrator or a command. */
+  policy?: NewIntervention['policy']
 }
 
 export async function startIntervention<Project extends Lockable>(
@@ -131,10 +134,10 @@ export async function startIntervention<Project extends Lockable>(
 async function start<Project extends Lockable>(
   tx: Tx,
   project: Project,
-  { kind, actorId, reason, drains_before = null, ...config }: WantedIntervention,
+  { kind, actorId, reason, drains_before = null, policy = null, ...config }: WantedIntervention,
 ): Promise<Settled<Project> & { row: InterventionRow }> {
   const row = await insert(tx, project.id, {
-    ...{ kind, started_by: actorId, reason: reason ?? '', drains_before },
+    ...{ kind, started_by: actorId, reason: reason ?? '', drains_before, policy },
     ...(await checked(tx, kind, config)),
   })
   await announceStart(tx, row)
@@ -236,7 +239,10 @@ async function endAll<Project extends Lockable>(
     rows.map(({ id }) => id),
     endedBy,
   )
-  for (const row of ended) await announceEnd(tx, row)
+  for (const row of ended) {
+    await announceEnd(tx, row)
+    if (row.kind !== 'warn' && row.ended_at) await writeJudgedSince(tx, project.id, row.ended_at)
+  }
   const changes = ended.map((after) => ({ before: rows.find(({ id }) => id === after.id) ?? null, after }))
   return { project: await settle(tx, project), changes }
 }

@@ -25,7 +25,7 @@ interface Penalty {
 /** No score is computed below this volume, because one mistyped address in ten messages says nothing about a sender. */
 export const minVolume = 50
 
-const penalties: Record<'bounced' | 'complained' | 'failed', Penalty> = {
+export const penalties: Record<'bounced' | 'complained' | 'failed', Penalty> = {
   bounced: { from: 0.02, to: 0.1, maxPoints: 100, leastVolume: minVolume },
   complained: { from: 0.001, to: 0.005, maxPoints: 100, leastVolume: 500 },
   // Often caused by a receiving server that was down.

@@ -14,12 +14,14 @@ export type ResultType = 'sent' | 'deferred' | 'bounced' | 'failed'
 export interface AttemptResult extends ResultKey {
   project_id: number
   is_test: boolean
+  is_ended_by_operator: boolean
   recipient: string
   status: string | null
   diagnostic: string | null
 }
 
-const columns = sql`shard, message_id, recipient_no, attempt, type, project_id, is_test, recipient, status, diagnostic`
+const columns = sql`
+  shard, message_id, recipient_no, attempt, type, project_id, is_test, is_ended_by_operator, recipient, status, diagnostic`
 
 /**
  * Deletes and returns the specified results, except those that another transaction is publishing or has

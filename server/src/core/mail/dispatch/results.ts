@@ -1,6 +1,6 @@
 import { BatchWriter } from '../../../platform/batching/batch-writer.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
-import { countDaily, type DailyCounts } from '../messages/daily-counters.ts'
+import { countSending, type SendingCount } from '../counters/counters.ts'
 import { type RecipientEvent, writeRecipientEvents } from '../messages/events.ts'
 import { suppressBounced } from '../suppressions/automatic.ts'
 import { type AttemptResult, leaseDueResults, type ResultKey, takeResults } from './results.sql.ts'
@@ -63,11 +63,11 @@ export class ResultPublisher {
 
 /**
  * The events and counts that result from attempts. The caller writes them, with the counters last
- * (countDaily).
+ * (countSending).
  */
 export interface Consequences {
   events: RecipientEvent[]
-  counts: DailyCounts[]
+  counts: SendingCount[]
 }
 
 export async function publish(
@@ -81,7 +81,7 @@ export async function publish(
     events.filter(({ type }) => type === 'message.bounced'),
     suppressOn,
   )
-  await countDaily(tx, counts)
+  await countSending(tx, counts)
 }
 
 export function consequencesOf(results: readonly AttemptResult[]): Consequences {
@@ -90,7 +90,9 @@ export function consequencesOf(results: readonly AttemptResult[]): Consequences 
     // Mail accepted with a test key was not sent and does not affect the project's reputation.
     counts: results
       .filter(({ is_test }) => !is_test)
-      .map(({ project_id: projectId, type }) => ({ projectId, [type]: 1 })),
+      .map(({ project_id: projectId, message_id: messageId, type, is_ended_by_operator: isExcluded }) => ({
+        ...{ projectId, messageId, isExcluded, [type]: 1 },
+      })),
   }
 }
 

@@ -80,7 +80,7 @@ export async function recoverLeases(tx: Tx, limit: number, awaitedSeconds: numbe
 export const expireAwaiting = (tx: Tx, { reply, limit }: { reply: string; limit: number }): Promise<number> =>
   expire(
     tx,
-    reply,
+    { reply, byOperator: false },
     sql`select ctid from mail.dispatch where state = 'awaiting' and due_at <= postern.now()
          order by due_at limit ${limit} for update skip locked`,
   )
@@ -96,7 +96,7 @@ export const expireReady = (
 ): Promise<number> =>
   expire(
     tx,
-    reply,
+    { reply, byOperator: true },
     sql`select ctid from mail.dispatch
          where shard = ${shard} and project_id = ${project_id} and provider = ${provider} and is_large = ${is_large}
            and state = 'ready' and due_at < postern.now() - ${days} * interval '1 day'
@@ -105,12 +105,18 @@ export const expireReady = (
 
 /** Fails messages whose rows the transaction has locked. */
 export const failLocked = (tx: Tx, reply: string, ctids: readonly string[]): Promise<number> =>
-  ctids.length === 0 ? Promise.resolve(0) : expire(tx, reply, sql`select unnest(${ctids}::tid[])`)
+  ctids.length === 0
+    ? Promise.resolve(0)
+    : expire(tx, { reply, byOperator: true }, sql`select unnest(${ctids}::tid[])`)
 
 /**
  * A recipient whose status a report has set in the meantime keeps that status, and no result is published.
  */
-async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise<number> {
+async function expire(
+  tx: Tx,
+  { reply, byOperator }: { reply: string; byOperator: boolean },
+  rows: RawBuilder<unknown>,
+): Promise<number> {
   const { rows: counted } = await sql<{ expired: number }>`
     with expired as (
       delete from mail.dispatch where ctid = any(array(${rows}))
@@ -124,8 +130,9 @@ async function expire(tx: Tx, reply: string, rows: RawBuilder<unknown>): Promise
       returning recipients.message_id, recipients.recipient_no
     ), result as (
       insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient,
-                                        diagnostic, due_at)
-      select message_id, recipient_no, attempt, project_id, 'failed', provider = 'none', recipient, ${reply}, postern.now()
+                                        diagnostic, due_at, is_ended_by_operator)
+      select message_id, recipient_no, attempt, project_id, 'failed', provider = 'none', recipient, ${reply}, postern.now(),
+             ${byOperator}::boolean
         from expired join changed using (message_id, recipient_no)
     )
     select count(*)::int as expired from expired`.execute(tx)

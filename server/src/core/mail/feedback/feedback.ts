@@ -293,6 +293,6 @@ function ownConsequences({
   const events: RecipientEvent[] = []
   if (isHandedOver) events.push({ ...about, type: 'message.sent', status: null, diagnostic: null })
   if (hasChanged && kind !== 'sent') events.push({ ...about, type: `message.${kind}`, status, diagnostic })
-  const counts = { projectId, ...(isHandedOver && { sent: 1 }), ...(hasChanged && { [kind]: 1 }) }
+  const counts = { projectId, messageId, ...(isHandedOver && { sent: 1 }), ...(hasChanged && { [kind]: 1 }) }
   return { events, counts: isHandedOver || hasChanged ? [counts] : [] }
 }

@@ -6,6 +6,7 @@ import { Counter } from '../../../platform/telemetry/metrics.ts'
 import { follow, type SpanContext, storedTrace } from '../../../platform/telemetry/tracing.ts'
 import type { ProviderName } from '../../../providers/sending-identities.ts'
 import type { ByteLimits } from '../../control/caps/caps.ts'
+import { countSending } from '../counters/counters.ts'
 import {
   type AcceptChannel,
   type AcceptRequest,
@@ -24,7 +25,6 @@ import {
   lockUsage,
   type MessageRow,
 } from './acceptance.sql.ts'
-import { countDaily } from './daily-counters.ts'
 import type { Draft, ReadDraft } from './draft.ts'
 import { writeEvents } from './events.ts'
 import { IdempotentAcceptance } from './idempotency.ts'
@@ -282,9 +282,9 @@ function statusOf(row: MessageRow): Accepted['status'] {
 }
 
 async function writeAcceptedEvents(tx: Tx, rows: readonly MessageRow[]): Promise<void> {
-  const suppressed = rows.flatMap(({ id, projectId, recipients }) =>
+  const suppressed = rows.flatMap(({ id, projectId, isTest, recipients }) =>
     recipients.flatMap(({ address, isSuppressed }, no) =>
-      isSuppressed ? [{ projectId, messageId: id, recipientNo: no, recipient: address }] : [],
+      isSuppressed ? [{ projectId, messageId: id, recipientNo: no, recipient: address, isTest }] : [],
     ),
   )
   await writeEvents(tx, [
@@ -295,15 +295,17 @@ async function writeAcceptedEvents(tx: Tx, rows: readonly MessageRow[]): Promise
       recipientNo: null,
       data: { recipients: recipients.length },
     })),
-    ...suppressed.map(({ recipient, ...rest }) => ({
+    ...suppressed.map(({ recipient, isTest: _, ...rest }) => ({
       type: 'message.suppressed' as const,
       ...rest,
       data: { recipient },
     })),
   ])
-  await countDaily(
+  await countSending(
     tx,
-    suppressed.map(({ projectId }) => ({ projectId, suppressed: 1 })),
+    suppressed.map(({ projectId, messageId, isTest: isExcluded }) => ({
+      ...{ projectId, messageId, isExcluded, suppressed: 1 },
+    })),
   )
 }
 

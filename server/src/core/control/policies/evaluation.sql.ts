@@ -1,0 +1,103 @@
+import { sql } from 'kysely'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Candidate } from '../../mail/counters/signals.sql.ts'
+import type { PolicyRow } from './policies.sql.ts'
+
+/** The ends of the last bucket that was judged and of the last one that can be judged. Null: nothing was judged before. */
+export async function findProgress(
+  tx: ReadTx,
+  cell: string,
+  settlingSeconds: number,
+): Promise<{ judged_until: Date | null; closed_until: Date; has_policies: boolean }> {
+  const { rows } = await sql<{ judged_until: Date | null; closed_until: Date; has_policies: boolean }>`
+    select (select judged_until from control.policy_progress where cell = ${cell}) as judged_until,
+           date_bin('5 minutes', postern.now() - ${settlingSeconds} * interval '1 second', 'epoch') as closed_until,
+           exists (select from control.policies where mode <> 'off') as has_policies`.execute(tx)
+  const [row] = rows
+  if (!row) throw new Error('the database returned no row')
+  return row
+}
+
+/** Returns whether the row was at `before`. Locks it until the transaction ends. */
+export async function moveProgress(
+  tx: Tx,
+  cell: string,
+  { before, after, active }: { before: Date | null; after: Date; active: number },
+): Promise<boolean> {
+  const { rows } = await sql`
+    insert into control.policy_progress as progress (cell, judged_until, active_projects)
+    values (${cell}, ${after}, ${active})
+    on conflict (cell) do update set judged_until = excluded.judged_until, active_projects = excluded.active_projects
+      where progress.judged_until is not distinct from ${before}::timestamptz
+    returning true`.execute(tx)
+  return rows.length === 1
+}
+
+export async function countActive(tx: ReadTx): Promise<number> {
+  const { rows } = await sql<{ active: number }>`
+    select coalesce(sum(active_projects), 0)::int as active from control.policy_progress`.execute(tx)
+  return rows[0]?.active ?? 0
+}
+
+/** The policies that are evaluated. */
+export async function listEvaluated(tx: ReadTx): Promise<PolicyRow[]> {
+  const { rows } = await sql<PolicyRow>`
+    select * from control.policies where mode <> 'off' order by id`.execute(tx)
+  return rows
+}
+
+/** The number of projects that the policy has acted on in the hour up to `at`. */
+export async function countEnforced(tx: ReadTx, policyId: number, at: Date): Promise<number> {
+  const { rows } = await sql<{ enforced: number }>`
+    select count(distinct project_id)::int as enforced from control.firings
+     where policy_id = ${policyId} and at > ${at}::timestamptz - interval '1 hour'
+       and outcome in ('pending', 'enforced')`.execute(tx)
+  return rows[0]?.enforced ?? 0
+}
+
+export async function insertFirings(
+  tx: Tx,
+  { id, version }: PolicyRow,
+  firings: readonly (Candidate & { outcome: 'recorded' | 'pending' })[],
+): Promise<void> {
+  const each = <T>(value: (firing: (typeof firings)[number]) => T): T[] => firings.map(value)
+  await sql`
+    insert into control.firings (policy_id, policy_version, project_id, at, value, counted, volume, outcome)
+    select ${id}, ${version}, * from unnest(
+      ${each(({ project_id }) => project_id)}::bigint[], ${each(({ at }) => at)}::timestamptz[],
+      ${each(({ value }) => value)}::float8[], ${each(({ counted }) => counted)}::bigint[],
+      ${each(({ volume }) => volume)}::float8[], ${each(({ outcome }) => outcome)}::text[])`.execute(tx)
+}
+
+export async function listPending(tx: ReadTx, limit: number): Promise<{ id: number; project_id: number }[]> {
+  const { rows } = await sql<{ id: number; project_id: number }>`
+    select id, project_id from control.firings where outcome = 'pending' order by id limit ${limit}`.execute(
+    tx,
+  )
+  return rows
+}
+
+export interface PendingFiring {
+  id: number
+  policy_id: number
+  policy_version: number
+  project_id: number
+  at: Date
+  value: number
+  counted: number
+  volume: number
+}
+
+export async function lockPending(tx: Tx, id: number): Promise<PendingFiring | undefined> {
+  const { rows } = await sql<PendingFiring>`
+    select id, policy_id, policy_version, project_id, at, value, counted, volume from control.firings
+     where id = ${id} and outcome = 'pending' for update`.execute(tx)
+  return rows[0]
+}
+
+export async function writeOutcome(tx: Tx, id: number, interventionId: number | null): Promise<void> {
+  await sql`
+    update control.firings
+       set outcome = ${interventionId === null ? 'skipped' : 'enforced'}, intervention_id = ${interventionId}
+     where id = ${id}`.execute(tx)
+}

@@ -1,0 +1,54 @@
+import type { PolicyConfig, Signal } from './wire.ts'
+
+/** What a policy saw, as sentences for the audit log. */
+
+interface Figures {
+  at: Date
+  value: number
+  counted: number
+  volume: number
+}
+
+const rateNames = {
+  bounce_rate: 'bounce rate',
+  complaint_rate: 'complaint rate',
+  failure_rate: 'failure rate',
+  suppressed_rate: 'rate of suppressed recipients',
+} as const
+
+const rounded = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+const show = (value: number): string => rounded.format(value)
+
+export function firingSentence(
+  {
+    name,
+    signal,
+    window_minutes,
+    threshold,
+  }: Pick<PolicyConfig, 'name' | 'signal' | 'window_minutes' | 'threshold'>,
+  figures: Figures,
+): string {
+  const [what, unit] = described(signal, figures)
+  const at = `${figures.at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  return `${what} in the ${windowText(window_minutes)} before ${at}. The threshold of the policy "${name}" is ${show(threshold)}${unit}.`
+}
+
+function described(signal: Signal, { value, counted, volume }: Figures): [text: string, unit: string] {
+  if (signal === 'score')
+    return [`The score was ${show(value)}, computed from ${show(volume)} recipients`, '']
+  if (signal === 'volume_spike') {
+    return [
+      `The volume was ${show(counted)} recipients, ${show(value)} times the usual ${show(volume)}`,
+      ' times',
+    ]
+  }
+  return [
+    `The ${rateNames[signal]} was ${show(value)} % (${show(counted)} of ${show(volume)} recipients)`,
+    ' %',
+  ]
+}
+
+const windowText = (minutes: number): string => {
+  if (minutes % 1440 === 0) return minutes === 1440 ? '24 hours' : `${minutes / 1440} days`
+  return minutes % 60 === 0 && minutes > 60 ? `${minutes / 60} hours` : `${minutes} minutes`
+}
