@@ -46,7 +46,10 @@ describe('firings.list', () => {
     }
     const wanted = (accepts: (firing: (typeof all)[number]) => boolean) =>
       all.filter(accepts).map(({ id }) => id)
-    assert.deepEqual((await idsOf()).slice(0, all.length), wanted(() => true))
+    assert.deepEqual(
+      (await idsOf()).slice(0, all.length),
+      wanted(() => true),
+    )
     assert.deepEqual(
       await idsOf({ policy_id: String(policy.id) }),
       wanted((firing) => firing.policy === policy.id),

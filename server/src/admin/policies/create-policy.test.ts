@@ -85,7 +85,10 @@ describe('policies.create', () => {
       { signal: 'score', window_minutes: 10_080, threshold: 100.5 },
       /^"threshold" must be at most 100 for "score"/,
     ],
-    'a rate over 100 %': [{ threshold: 101 }, /^"threshold" must be at most 100 for "bounce_rate", .*percent/],
+    'a rate over 100 %': [
+      { threshold: 101 },
+      /^"threshold" must be at most 100 for "bounce_rate", .*percent/,
+    ],
     'a rate of 0': [{ threshold: 0 }, /^"threshold" must be greater than 0 for "bounce_rate"/],
     'a factor of 0': [{ signal: 'volume_spike', threshold: 0 }, /^"threshold" must be greater than 0/],
     'a plan that does not exist': [
@@ -101,7 +104,10 @@ describe('policies.create', () => {
       intervention({ public_note: 'Two\nlines' }),
       /^"intervention.public_note" contains control characters/,
     ],
-    'an incomplete intervention': [{ intervention: { kind: 'lock' } }, /"intervention.pace_per_hour" is missing/],
+    'an incomplete intervention': [
+      { intervention: { kind: 'lock' } },
+      /"intervention.pace_per_hour" is missing/,
+    ],
     'an invisible name': [{ name: '\u200b' }, /^"name" is empty/],
   }
   for (const [what, [changes, message]] of Object.entries(refused)) {

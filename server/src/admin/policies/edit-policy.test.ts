@@ -14,7 +14,8 @@ const { makePlan, makePolicy } = fixtures(database, admin)
 const { assertAudited, assertNotAudited } = auditOf(database, admin)
 const reason = 'It fired too often'
 
-const edit = (id: number, body: object, query = '') => admin.patch(`/policies/${id}${query}`, { reason, ...body })
+const edit = (id: number, body: object, query = '') =>
+  admin.patch(`/policies/${id}${query}`, { reason, ...body })
 
 /** As the breaker leaves a policy. */
 async function makeTripped() {

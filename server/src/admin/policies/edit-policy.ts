@@ -22,9 +22,7 @@ export const editPolicyOperation = adminOperation({
     const after = await editPolicy(tx, before, body)
     const isChanged = after !== before
     return {
-      audit: isChanged
-        ? { projectId: null, change: policyChange(after.id, before, after) }
-        : unchanged,
+      audit: isChanged ? { projectId: null, change: policyChange(after.id, before, after) } : unchanged,
       effects: isChanged ? policyEffects(before, after) : [],
       warnings: policyWarnings(after),
       answer: policyView(after),

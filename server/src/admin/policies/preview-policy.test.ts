@@ -11,7 +11,11 @@ const admin = await signedIn(api)
 const { makePolicy, makeProject, makeFiring } = fixtures(database, admin)
 
 const previewOf = async (body: object): Promise<{ effects: string[]; warnings: string[] }> => {
-  const { status, body: preview, text } = await admin.post('/policies?dry_run=true', {
+  const {
+    status,
+    body: preview,
+    text,
+  } = await admin.post('/policies?dry_run=true', {
     ...policyConfiguration,
     ...body,
   })
@@ -54,7 +58,10 @@ describe('preview of policies.create', () => {
 
   test('warns of a threshold that is always reached', async () => {
     const score = { signal: 'score', window_minutes: 10_080 }
-    assert.match(String((await previewOf({ ...score, threshold: 100 })).warnings), /^Every score is at most 100/)
+    assert.match(
+      String((await previewOf({ ...score, threshold: 100 })).warnings),
+      /^Every score is at most 100/,
+    )
     assert.deepEqual((await previewOf({ ...score, threshold: 99 })).warnings, [])
     const spike = { signal: 'volume_spike' }
     assert.match(String((await previewOf({ ...spike, threshold: 1 })).warnings), /usual volume\.$/)

@@ -275,6 +275,20 @@ export interface ControlExternalLogins {
   user_id: number;
 }
 
+export interface ControlFirings {
+  at: Timestamp;
+  counted: number;
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  intervention_id: number | null;
+  outcome: string;
+  policy_id: number;
+  policy_version: number;
+  project_id: number;
+  value: number;
+  volume: number;
+}
+
 export interface ControlForwardConfirmationMails {
   address_digest: Buffer;
   id: Generated<number>;
@@ -360,6 +374,11 @@ export interface ControlInterventions {
   version: Generated<number>;
 }
 
+export interface ControlJudgedSince {
+  at: Timestamp;
+  project_id: number;
+}
+
 export interface ControlMembers {
   created_at: Generated<Timestamp>;
   email: string;
@@ -416,6 +435,34 @@ export interface ControlPlans {
   support_level: string;
   updated_at: Generated<Timestamp>;
   version: Generated<number>;
+}
+
+export interface ControlPolicies {
+  cooldown_minutes: number;
+  created_at: Generated<Timestamp>;
+  duration_minutes: number | null;
+  except_project_ids: Generated<ArrayType<number>>;
+  id: Generated<number>;
+  kind: string;
+  minimum_volume: number;
+  mode: string;
+  name: string;
+  pace_per_hour: number | null;
+  plan_ids: ArrayType<number> | null;
+  public_note: string | null;
+  signal: string;
+  threshold: number;
+  tripped_at: Timestamp | null;
+  updated_at: Generated<Timestamp>;
+  version: Generated<number>;
+  window_minutes: number;
+  younger_than_days: number | null;
+}
+
+export interface ControlPolicyProgress {
+  active_projects: Generated<number>;
+  cell: string;
+  judged_until: Timestamp;
 }
 
 export interface ControlProjectActivity {
@@ -966,6 +1013,7 @@ export interface DB {
   "control.endpoint_stats": ControlEndpointStats;
   "control.endpoints": ControlEndpoints;
   "control.external_logins": ControlExternalLogins;
+  "control.firings": ControlFirings;
   "control.forward_confirmation_mails": ControlForwardConfirmationMails;
   "control.forward_confirmations": ControlForwardConfirmations;
   "control.heartbeat": ControlHeartbeat;
@@ -973,11 +1021,14 @@ export interface DB {
   "control.identities": ControlIdentities;
   "control.intervention_mails": ControlInterventionMails;
   "control.interventions": ControlInterventions;
+  "control.judged_since": ControlJudgedSince;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;
   "control.password_resets": ControlPasswordResets;
   "control.plans": ControlPlans;
+  "control.policies": ControlPolicies;
+  "control.policy_progress": ControlPolicyProgress;
   "control.project_activity": ControlProjectActivity;
   "control.project_activity_heads": ControlProjectActivityHeads;
   "control.project_activity_people": ControlProjectActivityPeople;

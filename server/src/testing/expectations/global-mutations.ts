@@ -69,7 +69,10 @@ export function policyScenarios(make: Fixtures): Scenarios {
     ],
     'policies.edit': [
       { what: 'enforces it', prepare: edit({ mode: 'enforce' }) },
-      { what: 'changes the threshold and the intervention', prepare: edit({ threshold: 0.5, intervention: pace }) },
+      {
+        what: 'changes the threshold and the intervention',
+        prepare: edit({ threshold: 0.5, intervention: pace }),
+      },
       {
         what: 'changes nothing',
         changesNothing: true,

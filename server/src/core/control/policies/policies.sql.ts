@@ -60,11 +60,7 @@ export async function count(tx: ReadTx): Promise<number> {
 }
 
 export async function insert(tx: Tx, columns: PolicyColumns): Promise<PolicyRow> {
-  const row = await tx
-    .insertInto('control.policies')
-    .values(columns)
-    .returningAll()
-    .executeTakeFirstOrThrow()
+  const row = await tx.insertInto('control.policies').values(columns).returningAll().executeTakeFirstOrThrow()
   return row as PolicyRow
 }
 

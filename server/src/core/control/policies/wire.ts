@@ -9,7 +9,13 @@ export const signals = [
   ...['bounce_rate', 'complaint_rate', 'failure_rate', 'suppressed_rate'],
   ...['volume_spike', 'score'],
 ] as const
-export type Signal = 'bounce_rate' | 'complaint_rate' | 'failure_rate' | 'suppressed_rate' | 'volume_spike' | 'score'
+export type Signal =
+  | 'bounce_rate'
+  | 'complaint_rate'
+  | 'failure_rate'
+  | 'suppressed_rate'
+  | 'volume_spike'
+  | 'score'
 
 /** The sending counters are kept per bucket of this length, and each bucket is judged once. */
 export const bucketMinutes = 5
@@ -26,7 +32,11 @@ const AppliesTo = Type.Object(
       Type.Array(Id, { minItems: 1, maxItems: 100, description: 'Only projects with these current plans.' }),
     ),
     younger_than_days: nullable(
-      Type.Integer({ minimum: 1, maximum: 3650, description: 'Only projects that were created more recently.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 3650,
+        description: 'Only projects that were created more recently.',
+      }),
     ),
     except_project_ids: Type.Array(Id, { maxItems: 1000, description: 'Projects that are never judged.' }),
   },
@@ -37,9 +47,10 @@ const PolicyIntervention = Type.Object(
   {
     kind: oneOf(interventionKinds),
     pace_per_hour: InterventionFields.pace_per_hour,
-    duration_minutes: nullable(
-      { ...Duration, description: 'When the intervention expires. Null: an administrator ends it.' },
-    ),
+    duration_minutes: nullable({
+      ...Duration,
+      description: 'When the intervention expires. Null: an administrator ends it.',
+    }),
     public_note: InterventionFields.public_note,
   },
   { additionalProperties: false, description: 'The intervention that a firing starts.' },
@@ -103,7 +114,10 @@ export type PolicyConfig = Static<typeof PolicyConfigSchema>
 /** What a signal was at the end of a bucket. */
 export const Figures = {
   value: Type.Number({ description: 'The signal: a rate in percent, a factor or a score.' }),
-  counted: Type.Integer({ description: 'The bounces, complaints, failures or suppressed recipients; for `volume_spike`, the volume.' }),
+  counted: Type.Integer({
+    description:
+      'The bounces, complaints, failures or suppressed recipients; for `volume_spike`, the volume.',
+  }),
   volume: Type.Number({
     description: 'What the count is compared with; for `volume_spike`, the average of the four weeks before.',
   }),
@@ -137,7 +151,8 @@ const BacktestFiring = Type.Object(
     at: Timestamp,
     ...Figures,
     recipients_stopped: Type.Integer({
-      description: 'Recipients that were handed over later and that the intervention would have stopped or delayed.',
+      description:
+        'Recipients that were handed over later and that the intervention would have stopped or delayed.',
     }),
     locked_by_administrator_at: nullable({
       ...Timestamp,
@@ -157,7 +172,8 @@ export const Backtest = Type.Object(
     fired: Type.Integer(),
     recipients_stopped: Type.Integer(),
     projects_locked_by_administrators: Type.Integer({
-      description: 'Of the projects that the policy fires for: those that an administrator locked afterwards.',
+      description:
+        'Of the projects that the policy fires for: those that an administrator locked afterwards.',
     }),
     firings: Type.Array(BacktestFiring, { description: 'The first 1,000, oldest first.' }),
     administrator_interventions: Type.Array(
@@ -171,7 +187,10 @@ export const Backtest = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { description: 'What administrators did themselves with the judged projects. The first 1,000, oldest first.' },
+      {
+        description:
+          'What administrators did themselves with the judged projects. The first 1,000, oldest first.',
+      },
     ),
     assumptions: Type.Array(Type.String(), { description: 'What the result assumes, as sentences.' }),
   },
