@@ -1880,6 +1880,7 @@ create table control.firings (
 );
 create index on control.firings (project_id, id);
 create index on control.firings (policy_id, id);
+create index on control.firings (policy_id, project_id, id);
 create index on control.firings (id) where outcome = 'pending';
 create index on control.firings (created_at);
 call postern.protect('control.firings');

@@ -10,6 +10,8 @@ export interface AuditEntry { id: number; chain: number; seq: number; at: string
 
 export interface AuditVerification { ok: boolean; signed: boolean; rows: number; chains: number; checkpoints: number; erased: number; first_bad: { chain: number | null; seq: number | null; problem: string } | null; notes: (string)[] }
 
+export interface Backtest { from: string; to: string; projects: number; is_complete: boolean; fired_projects: number; fired: number; recipients_stopped: number; projects_locked_by_administrators: number; firings: ({ project_id: number; project_name: string; at: string; value: number; counted: number; volume: number; recipients_stopped: number; locked_by_administrator_at: string | null })[]; administrator_interventions: ({ project_id: number; project_name: string; kind: "warn" | "pace" | "hold" | "lock"; created_at: string; ended_at: string | null })[]; assumptions: (string)[] }
+
 export interface DeliveryAttempt { id: string; endpoint_id: number; event_id: string; event_type: "message.accepted" | "message.sent" | "message.delivered" | "message.deferred" | "message.bounced" | "message.failed" | "message.complained" | "message.suppressed" | "inbound.received" | "domain.verified" | "domain.failed" | "endpoint.disabled" | "project.locked" | "project.unlocked" | "project.intervened" | "project.reinstated" | "endpoint.test"; attempt: number; outcome: "delivered" | "failed" | "given_up" | "gone"; status: number | null; latency_ms: number; response: string | null; error: string | null; created_at: string }
 
 export interface Denial { id: number; minute: string; actor_id: number; operation: string; error: string; project_id: number | null; count: number; last_request_id: string }
@@ -30,6 +32,8 @@ export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
 export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
 
+export interface Firing { id: number; policy_id: number; policy_version: number; project_id: number; at: string; value: number; counted: number; volume: number; outcome: "recorded" | "pending" | "enforced" | "skipped"; intervention_id: number | null; created_at: string }
+
 export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; started_by: { id: number; email: string } | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; drains_before: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; appeal: { text: string; user_id: number; created_at: string } | null; created_at: string; updated_at: string }
 
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
@@ -41,6 +45,8 @@ export interface MessageEvent { id: string; type: "message.accepted" | "message.
 export interface MessageExplanationForAdministrators { message_id: string; project_id: number; recipients: ({ address: string; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; waits_for: "schedule" | "operator_hold" | "project_lock" | "project_hold" | "subscription" | "project_pace" | "worker" | "attempt" | "retry" | "provider_report" | "delivery_report" | null; since: string | null; next_attempt_at: string | null; message: string })[]; interventions: (Intervention)[] }
 
 export interface Plan { id: number; max_domains: number; max_users: number; max_mails_per_day: number; max_mails_per_month: number; name: string; description: string; support_level: "community" | "email" | "priority"; billing_product_id: string | null; created_at: string; updated_at: string; price: number; is_active: boolean }
+
+export interface Policy { id: number; name: string; mode: "off" | "shadow" | "enforce"; applies_to: { plan_ids: (number)[] | null; younger_than_days: number | null; except_project_ids: (number)[] }; signal: "bounce_rate" | "complaint_rate" | "failure_rate" | "suppressed_rate" | "volume_spike" | "score"; window_minutes: number; threshold: number; minimum_volume: number; intervention: { kind: "warn" | "pace" | "hold" | "lock"; pace_per_hour: number | null; duration_minutes: number | null; public_note: string | null }; cooldown_minutes: number; tripped_at: string | null; version: number; created_at: string; updated_at: string }
 
 export interface Preview { operation: string; reason_required: boolean; changes: ({ resource: string; id: number | string | null; field: string; before: unknown; after: unknown })[]; effects: (string)[]; warnings: (string)[]; backtest?: Backtest }
 
@@ -755,6 +761,62 @@ export interface Operations {
     answer: Plan
     hasPreview: true
   }
+  /** List policies */
+  'policies.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string; mode?: "off" | "shadow" | "enforce" }
+    body: undefined
+    answer: { data: (Policy)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Create a policy */
+  'policies.create': {
+    path: {  }
+    query: {  }
+    body: { name: string; mode: "off" | "shadow" | "enforce"; applies_to: { plan_ids: (number)[] | null; younger_than_days: number | null; except_project_ids: (number)[] }; signal: "bounce_rate" | "complaint_rate" | "failure_rate" | "suppressed_rate" | "volume_spike" | "score"; window_minutes: number; threshold: number; minimum_volume: number; intervention: { kind: "warn" | "pace" | "hold" | "lock"; pace_per_hour: number | null; duration_minutes: number | null; public_note: string | null }; cooldown_minutes: number; reason: string }
+    answer: Policy
+    hasPreview: true
+  }
+  /** Show a policy */
+  'policies.show': {
+    path: { id: number }
+    query: {  }
+    body: undefined
+    answer: Policy
+    hasPreview: false
+  }
+  /** Edit a policy */
+  'policies.edit': {
+    path: { id: number }
+    query: {  }
+    body: { name?: string; mode?: "off" | "shadow" | "enforce"; applies_to?: { plan_ids: (number)[] | null; younger_than_days: number | null; except_project_ids: (number)[] }; signal?: "bounce_rate" | "complaint_rate" | "failure_rate" | "suppressed_rate" | "volume_spike" | "score"; window_minutes?: number; threshold?: number; minimum_volume?: number; intervention?: { kind: "warn" | "pace" | "hold" | "lock"; pace_per_hour: number | null; duration_minutes: number | null; public_note: string | null }; cooldown_minutes?: number; reason: string }
+    answer: Policy
+    hasPreview: true
+  }
+  /** Delete a policy */
+  'policies.delete': {
+    path: { id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
+  /** Backtest a policy */
+  'policies.backtest': {
+    path: { id: number }
+    query: { days?: number }
+    body: undefined
+    answer: Backtest
+    hasPreview: false
+  }
+  /** List firings of policies */
+  'firings.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string; policy_id?: number; project_id?: number }
+    body: undefined
+    answer: { data: (Firing)[]; next_cursor: string | null }
+    hasPreview: false
+  }
   /** List users */
   'users.list': {
     path: {  }
@@ -782,7 +844,7 @@ export interface Operations {
   /** Search the audit log */
   'audit.list': {
     path: {  }
-    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "discards.resume" | "discards.stop" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.drain" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "policies.trip" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.discard" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "discards.resume" | "discards.stop" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.drain" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "policies.create" | "policies.delete" | "policies.edit" | "policies.trip" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.discard" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
     body: undefined
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
@@ -908,6 +970,13 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'plans.create': ['POST', '/v1/admin/plans'],
   'plans.show': ['GET', '/v1/admin/plans/{id}'],
   'plans.edit': ['PATCH', '/v1/admin/plans/{id}'],
+  'policies.list': ['GET', '/v1/admin/policies'],
+  'policies.create': ['POST', '/v1/admin/policies'],
+  'policies.show': ['GET', '/v1/admin/policies/{id}'],
+  'policies.edit': ['PATCH', '/v1/admin/policies/{id}'],
+  'policies.delete': ['DELETE', '/v1/admin/policies/{id}'],
+  'policies.backtest': ['GET', '/v1/admin/policies/{id}/backtest'],
+  'firings.list': ['GET', '/v1/admin/firings'],
   'users.list': ['GET', '/v1/admin/users'],
   'users.show': ['GET', '/v1/admin/users/{id}'],
   'users.edit': ['PATCH', '/v1/admin/users/{id}'],

@@ -34,6 +34,8 @@ const reasonedOperations: ReadonlySet<string> = new Set([
   'interventions.edit',
   'interventions.end',
   'messages.cancel',
+  'policies.create',
+  'policies.edit',
   'suppressions.delete',
 ])
 

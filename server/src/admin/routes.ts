@@ -33,6 +33,7 @@ import { replayEndpointOperation } from './endpoints/replay-endpoint.ts'
 import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
 import { showEndpoint } from './endpoints/show-endpoint.ts'
 import { testEndpointOperation } from './endpoints/test-endpoint.ts'
+import { listFiringsQuery } from './firings/list-firings.ts'
 import { createInterventionOperation } from './interventions/create-intervention.ts'
 import { editInterventionOperation } from './interventions/edit-intervention.ts'
 import { endInterventionOperation } from './interventions/end-intervention.ts'
@@ -53,6 +54,12 @@ import { createPlanOperation } from './plans/create-plan.ts'
 import { editPlanOperation } from './plans/edit-plan.ts'
 import { listPlansQuery } from './plans/list-plans.ts'
 import { showPlan } from './plans/show-plan.ts'
+import { backtestPolicyQuery } from './policies/backtest-policy.ts'
+import { createPolicyOperation } from './policies/create-policy.ts'
+import { deletePolicyOperation } from './policies/delete-policy.ts'
+import { editPolicyOperation } from './policies/edit-policy.ts'
+import { listPoliciesQuery } from './policies/list-policies.ts'
+import { showPolicy } from './policies/show-policy.ts'
 import { createProjectOperation } from './projects/create-project.ts'
 import { editProjectOperation } from './projects/edit-project.ts'
 import { listProjectsQuery } from './projects/list-projects.ts'
@@ -166,6 +173,14 @@ const resourceOperations = [
   createPlanOperation,
   showPlan,
   editPlanOperation,
+
+  listPoliciesQuery,
+  createPolicyOperation,
+  showPolicy,
+  editPolicyOperation,
+  deletePolicyOperation,
+  backtestPolicyQuery,
+  listFiringsQuery,
 
   listUsersQuery,
   showUser,

@@ -24,6 +24,7 @@ const commands: Record<CommandName, () => Promise<Command>> = {
   health: async () => (await import('./health.ts')).health,
   doctor: async () => (await import('./doctor.ts')).doctor,
   queue: async () => (await import('./queue.ts')).queue,
+  policies: async () => (await import('./policies.ts')).policies,
   completion: async () => (await import('./completion.ts')).completion,
   version: async () => (await import('./version.ts')).version,
 }

@@ -310,6 +310,17 @@ export const manual = {
       },
     },
   },
+  policies: {
+    summary: 'List the policies, or turn all of them off.',
+    verbs: {
+      list: { about: 'Shows the id, the mode and the name of each policy.', options: { json } },
+      off: {
+        about:
+          'Sets the mode of every policy to off, so that no policy is evaluated. Interventions that policies have started stay in force.',
+        options: { reason, json },
+      },
+    },
+  },
   completion: {
     summary: 'Print a shell completion script.',
     verbs: {

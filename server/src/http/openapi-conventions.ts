@@ -74,7 +74,7 @@ preview response.
 ## Reasons
 
 Every administrative mutation accepts a \`reason\`, which is stored permanently in the audit log. A reason is required for
-deletions and rotations, for editing a user, for locking or unlocking a project, for changing its reputation or its
+deletions and rotations, for editing a user, for creating or editing a policy, for locking or unlocking a project, for changing its reputation or its
 owner, for overriding its plan or subscription, and for exceeding a customer's limit. If it is missing, the response is
 422 \`reason_required\` (or \`limit_exceeded\`).
 
@@ -124,6 +124,16 @@ const ownTags: Tag[] = [
     name: 'plans',
     'x-displayName': 'Plans',
     description: 'Limits and prices for projects.',
+  },
+  {
+    name: 'policies',
+    'x-displayName': 'Policies',
+    description: 'Rules that record unusual sending of a project, or start an intervention.',
+  },
+  {
+    name: 'firings',
+    'x-displayName': 'Firings',
+    description: 'The times at which policies fired for projects.',
   },
   {
     name: 'domains',

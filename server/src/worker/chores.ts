@@ -7,6 +7,7 @@ import { purgeDenials } from '../core/control/audit/denials.ts'
 import { purgeDiscards } from '../core/control/discards/discards.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
+import { purgeFirings } from '../core/control/policies/firings.ts'
 import { purgeConfirmationMails } from '../core/control/routes/forward-confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
 import { purgeEndedPaces } from '../core/mail/dispatch/claims.ts'
@@ -60,6 +61,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'past daily counts': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
+    'old firings': () => purge(db, purgeFirings),
     'old discards': () => purge(db, purgeDiscards),
     'progress of old discards': purgeEach(purgeDiscardProgress),
     'state of ended paces': purgeEach(purgeEndedPaces),

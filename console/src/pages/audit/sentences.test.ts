@@ -127,6 +127,25 @@ describe('audit sentences', () => {
     assert.equal(sentence('discards.stop', discard), 'Ada stopped discard 3 in Acme')
   })
 
+  test('name the mode of a policy', () => {
+    const before = { name: 'Bounces', mode: 'shadow', threshold: 20, tripped_at: '2026-11-14T09:30:00.000Z' }
+    const edit = (part: object) =>
+      sentence('policies.edit', {
+        ...{ project_id: null, resource_type: 'policy', resource_id: '3' },
+        ...{ before, after: { ...before, ...part } },
+      })
+    assert.equal(
+      edit({ mode: 'enforce', tripped_at: null }),
+      'Ada changed the mode of policy Bounces from shadow to enforce',
+    )
+    assert.equal(edit({ tripped_at: null }), 'Ada acknowledged that the breaker stopped policy Bounces')
+    assert.equal(
+      edit({ mode: 'off', threshold: 30, tripped_at: null }),
+      'Ada changed the mode and threshold of policy Bounces',
+    )
+    assert.equal(edit({ name: 'Many bounces' }), 'Ada renamed policy Bounces to Many bounces')
+  })
+
   test('name people by their address, unless it was erased', () => {
     const member = { resource_type: 'member', resource_id: '9', after: { role: 'viewer' } }
     const subject = { email: 'bo@example.com', name: 'Bo' }

@@ -94,6 +94,9 @@ const phrases: Record<MutationId, Phrase> = {
     `made the temporary ${words(was['field'])} of ${project} permanent`,
   'plans.create': ({ thing }) => `created ${thing}`,
   'plans.edit': ({ project: _, ...details }) => configurationEdit(details),
+  'policies.create': ({ thing }) => `created ${thing}`,
+  'policies.edit': (details) => policyEdit(details),
+  'policies.delete': ({ thing }) => `deleted ${thing}`,
   'users.edit': (details) => userEdit(details),
 }
 
@@ -152,6 +155,7 @@ export const auditedResources = [
   'intervention',
   'reversal',
   'plan',
+  'policy',
   'user',
   'person',
   'master_key',
@@ -269,7 +273,7 @@ function domainEdit({ thing, project, was, is, changed }: Details): string {
   return parts.length === 0 ? `re-registered ${thing} in ${project}` : listed(parts)
 }
 
-/** For endpoints, routes, API keys and plans. */
+/** For endpoints, routes, API keys, plans and policies. */
 function configurationEdit({
   thing,
   project,
@@ -282,6 +286,16 @@ function configurationEdit({
     return `${is['is_active'] ? 'activated' : 'deactivated'} ${whole}`
   if (changed.length === 1 && only === 'name') return `renamed ${whole} to ${words(is['name'])}`
   return changed.length === 0 ? `edited ${whole}` : `changed the ${listed(changed.map(fieldOf))} of ${whole}`
+}
+
+/** An edit of the mode also acknowledges that the breaker stopped the policy. */
+function policyEdit({ project: _, ...details }: Details): string {
+  const { thing, was, is } = details
+  const changed = details.changed.filter((field) => field !== 'tripped_at')
+  if (changed.length === 0) return `acknowledged that the breaker stopped ${thing}`
+  if (changed.length === 1 && changed[0] === 'mode')
+    return `changed the mode of ${thing} from ${words(was['mode'])} to ${words(is['mode'])}`
+  return configurationEdit({ ...details, changed })
 }
 
 function userEdit({ person, is, changed }: Details): string {

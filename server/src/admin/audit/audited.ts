@@ -13,6 +13,7 @@ export const auditedResources = [
   'message',
   'person',
   'plan',
+  'policy',
   'project',
   'queue',
   'reversal',

@@ -78,6 +78,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   reversals: async (projectId) => (await make.makeReversal(projectId)).id,
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   plans: async () => (await make.makePlan()).id,
+  policies: async () => (await make.makePolicy()).id,
   users: async () => (await make.makeUser()).id,
   audit: async () => (await admin.get('/audit?limit=1')).body.data[0].id,
 }

@@ -190,6 +190,7 @@ const races: Record<string, Race> = {
     },
   },
   'plans.edit': named({}),
+  'policies.edit': named({ reason }),
   'domains.edit': {
     rounds: moreRounds,
     bodies: (round) => [{ name: `a${round}.example.com` }, { name: `b${round}.example.com` }],

@@ -8,6 +8,7 @@ import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
 import { listInterventions } from '../../core/control/interventions/interventions.ts'
 import { listNotices } from '../../core/control/interventions/notices.ts'
 import { listMembers } from '../../core/control/members/members.ts'
+import { listFirings } from '../../core/control/policies/firings.ts'
 import { listProjectsOf } from '../../core/control/projects/customers.ts'
 import { searchProjects } from '../../core/control/projects/search.ts'
 import type { ProjectSort } from '../../core/control/projects/wire.ts'
@@ -82,6 +83,9 @@ await database.query(`
   select id, project_id, (select min(id) from control.users), 't' from control.interventions;
   insert into control.discards (project_id, accepted_before, matched, reason, finished_at)
   select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
+  insert into control.firings (policy_id, policy_version, project_id, at, value, counted, volume, outcome)
+  select 1 + n % 6, 1, 1 + n % 1000, postern.now() - n * interval '5 minutes', 1, 1, 1, 'recorded'
+    from generate_series(1, ${count}) as n;
   insert into mail.events (id, project_id, type, message_id, data)
   select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
          'message.accepted', id, '{}' from mail.messages, generate_series(1, 3);
@@ -203,7 +207,7 @@ describe('no list reads a whole table', () => {
     }
   })
 
-  test("a user's projects, a project's members, endpoints, interventions and discards, and denials", async () => {
+  test("a user's projects, a project's members, endpoints, interventions and discards, firings and denials", async () => {
     for (const beforeId of [Number.MAX_SAFE_INTEGER, 9000]) {
       const page = { limit, beforeId }
       await assertOnIndex({ own: page }, (tx) => listProjectsOf(tx, 7, page))
@@ -214,6 +218,12 @@ describe('no list reads a whole table', () => {
         await assertOnIndex({ notices: inForce, page }, (tx) => listNotices(tx, 7, { ...page, inForce }))
       }
       await assertOnIndex({ discards: page }, (tx) => listDiscards(tx, 7, page))
+      for (const filter of combinations<{ policyId: number | undefined; projectId: number | undefined }>({
+        policyId: [undefined, 2],
+        projectId: [undefined, 7],
+      })) {
+        await assertOnIndex({ firings: filter, page }, (tx) => listFirings(tx, { ...filter, ...page }))
+      }
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))

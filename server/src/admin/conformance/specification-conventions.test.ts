@@ -34,6 +34,7 @@ const {
   makeApiKey,
   makeIntervention,
   makeDiscard,
+  makeFiring,
 } = fixtures(database, admin)
 const { makeMail, makeEvent, makeAttempt } = mailRows(database)
 const scenarios = mutationScenarios(database, admin)
@@ -314,6 +315,8 @@ describe('a list', () => {
       'messages',
       'suppressions',
       'plans',
+      'policies',
+      'firings',
       'users',
     ])
       assert.ok(ids.includes(`${noun}.list`))
@@ -332,6 +335,7 @@ describe('a list', () => {
       await makeApiKey(id)
       await makeIntervention(id)
       await makeDiscard(id)
+      await makeFiring(id)
       await makeProject({ plan_id })
       await makeMail(id)
       await owner.patch(`/projects/${id}`, { name: `Name ${made}` })

@@ -55,6 +55,8 @@ describe('a reason is required', () => {
     'users.edit',
     'interventions.create',
     'interventions.edit',
+    'policies.create',
+    'policies.edit',
     'queue.release',
     'queue.discard',
   ]
@@ -75,7 +77,7 @@ describe('a reason is required', () => {
     }
   })
 
-  for (const operation of mutations.filter(({ id }) => /^(interventions|queue)\./.test(id))) {
+  for (const operation of mutations.filter(({ id }) => /^(interventions|policies|queue)\./.test(id))) {
     test(`by ${operation.id}, also with a complete body`, async () => {
       const { path, body } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
       await assertReasonRequired(() => admin.request(methodOf(operation), path, body))

@@ -2,6 +2,15 @@ import pg from 'pg'
 
 const { builtins } = pg.types
 
+const int8 = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`int8 out of range: ${text}`)
+  return value
+}
+
+const int8Array = 1016
+const parseTexts: (text: string) => string[] = pg.types.getTypeParser(int8Array as number)
+
 /**
  * Type parsers that differ from pg's defaults.
  *
@@ -9,11 +18,8 @@ const { builtins } = pg.types
  * throws instead of being rounded. Only prices are numeric. A date stays text because it has no time zone.
  */
 const parsers: Partial<Record<number, (text: string) => unknown>> = {
-  [builtins.INT8]: (text) => {
-    const value = Number(text)
-    if (!Number.isSafeInteger(value)) throw new RangeError(`int8 out of range: ${text}`)
-    return value
-  },
+  [builtins.INT8]: int8,
+  [int8Array]: (text) => parseTexts(text).map(int8),
   [builtins.NUMERIC]: Number,
   [builtins.DATE]: (text) => text,
 }

@@ -131,6 +131,14 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'plans.show': operation('GET /plans/:id', 200),
   'plans.edit': operation('PATCH /plans/:id', 200),
 
+  'policies.list': operation('GET /policies', 200),
+  'policies.create': operation('POST /policies', 201, reasonAlways),
+  'policies.show': operation('GET /policies/:id', 200),
+  'policies.edit': operation('PATCH /policies/:id', 200, reasonAlways),
+  'policies.backtest': operation('GET /policies/:id/backtest', 200),
+  'policies.delete': operation('DELETE /policies/:id', 204, reasonAlways),
+  'firings.list': operation('GET /firings', 200),
+
   'audit.list': operation('GET /audit', 200),
   'audit.export': operation('GET /audit/export', 200),
   'audit.verify': operation('GET /audit/verify', 200),

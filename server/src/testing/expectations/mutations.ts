@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { fixtures, planConfiguration } from '../fixtures/fixtures.ts'
+import { fixtures } from '../fixtures/fixtures.ts'
 import type { Client } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import { expectedAdminOperations } from './admin-operations.ts'
+import { planScenarios, policyScenarios, userScenarios } from './global-mutations.ts'
 import { apiKeyScenarios, endpointScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
 import type { MutationRequest, Scenario } from './scenario.ts'
 
@@ -27,6 +28,7 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...mailScenarios(make, admin, database),
     ...interventionScenarios(make),
     ...planScenarios(make),
+    ...policyScenarios(make),
     ...userScenarios(make, database),
   }
   const mutations = Object.entries(expectedAdminOperations).filter(
@@ -58,6 +60,7 @@ function withoutBody(make: Fixtures, route: string): Scenario {
     discards: make.makeDiscard,
     reversals: make.makeReversal,
     plans: () => make.makePlan(),
+    policies: () => make.makePolicy(),
     users: () => make.makeUser(),
   }
   return {
@@ -349,68 +352,6 @@ function domainScenarios(make: Fixtures): Scenarios {
       {
         what: 'registers it again without a change',
         prepare: () => withDomain('ses', '', { name: 'mail.example.com', mta_provider: 'ses' }),
-      },
-    ],
-  }
-}
-
-function planScenarios(make: Fixtures): Scenarios {
-  const edit = (body: Record<string, unknown>) => async () => ({
-    path: `/plans/${(await make.makePlan()).id}`,
-    body,
-  })
-  return {
-    'plans.create': [
-      {
-        what: 'creates a plan',
-        prepare: async () => ({ path: '/plans', body: { ...planConfiguration, price: 149.5 } }),
-      },
-      {
-        what: 'creates an inactive plan that allows nothing',
-        prepare: async () => ({
-          path: '/plans',
-          body: { ...planConfiguration, max_users: 0, max_mails_per_month: 0, is_active: false },
-        }),
-      },
-    ],
-    'plans.edit': [
-      { what: 'changes limits and price', prepare: edit({ max_domains: 0, max_users: 1, price: 0.07 }) },
-      {
-        what: 'deactivates a plan in use',
-        async prepare() {
-          const { plan_id } = await make.makeProject()
-          return { path: `/plans/${plan_id}`, body: { is_active: false } }
-        },
-      },
-      {
-        what: 'changes nothing',
-        changesNothing: true,
-        prepare: edit({ price: planConfiguration.price, is_active: true }),
-      },
-    ],
-  }
-}
-
-function userScenarios(make: Fixtures, database: TestDatabase): Scenarios {
-  const edit = (role: 'user' | 'admin', body: Record<string, unknown>) => async () => {
-    const { id } = await make.makeUser({ role })
-    await database.query(
-      `insert into control.sessions (user_id, token, expires_at)
-       select $1, gen_random_uuid()::text, postern.now() + interval '1 hour' from generate_series(1, 2)`,
-      [id],
-    )
-    return { path: `/users/${id}`, body }
-  }
-  return {
-    'users.edit': [
-      { what: 'grants the admin role', prepare: edit('user', { role: 'admin' }) },
-      { what: 'revokes the admin role', prepare: edit('admin', { role: 'user' }) },
-      { what: 'disables the user', prepare: edit('user', { is_active: false }) },
-      { what: 'revokes the sessions', prepare: edit('user', { end_sessions: true }) },
-      {
-        what: 'changes nothing',
-        changesNothing: true,
-        prepare: edit('user', { role: 'user', is_active: true, end_sessions: false }),
       },
     ],
   }

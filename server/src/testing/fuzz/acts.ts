@@ -59,6 +59,9 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
  * Mutations that the model does not cover, with the reason. Their responses are checked only against the document.
  */
 const unmodelled: Record<string, string> = {
+  'policies.create': 'Names are unique and the number is limited across all sequences.',
+  'policies.edit': 'As policies.create.',
+  'policies.delete': 'As policies.create.',
   'queue.discard': 'A worker performs it, and no worker runs during the test.',
   'discards.stop': 'There are no discards.',
   'discards.resume': 'There are no discards.',

@@ -1,6 +1,6 @@
 /** Audited operations that no HTTP request makes. */
 
-/** Operations that only `postern` commands record. Commands also record `queue.hold` and `queue.release`. */
+/** Operations that only `postern` commands record. Commands also record `queue.hold`, `queue.release` and `policies.edit`. */
 export const shellOperations = [
   'audit.erase',
   'secrets.rewrap',

@@ -1,0 +1,57 @@
+import type { PolicyRow } from '../../core/control/policies/policies.ts'
+import { counted } from '../../core/shared/counts.ts'
+
+/** Effects and warnings of a new or changed policy, as sentences for the preview. */
+export const policyEffects = (before: PolicyRow | null, after: PolicyRow): string[] => [
+  modeText(after),
+  ...(before?.mode === 'enforce' && after.mode !== 'enforce' ? [interventionsStay] : []),
+  ...(before !== null && before.tripped_at !== null && after.tripped_at === null
+    ? ['It is acknowledged that the breaker stopped this policy.']
+    : []),
+]
+
+export const interventionsStay = 'Interventions that this policy has started stay in force.'
+
+export const policyWarnings = (policy: PolicyRow): string[] => [
+  ...alwaysFires(policy),
+  ...(policy.mode === 'enforce' && policy.duration_minutes === null
+    ? ['The intervention has no expiry; an administrator has to end it.']
+    : []),
+  ...(policy.mode === 'enforce' && policy.public_note === null
+    ? ['Without a public note, the members of the project do not learn why it is restricted.']
+    : []),
+]
+
+function modeText(policy: PolicyRow): string {
+  switch (policy.mode) {
+    case 'off':
+      return 'The policy is not evaluated.'
+    case 'shadow':
+      return 'Firings are recorded; nothing else happens.'
+    case 'enforce':
+      return `From the next evaluation on, a firing ${actionText(policy)} ${durationText(policy)}.`
+  }
+}
+
+const actionText = ({ kind, pace_per_hour }: PolicyRow): string =>
+  ({
+    warn: 'warns the project',
+    pace: `limits the project to ${counted(pace_per_hour ?? 1, 'recipient')} per hour`,
+    hold: "holds the project's mail",
+    lock: 'locks the project',
+  })[kind]
+
+function durationText({ duration_minutes: minutes }: PolicyRow): string {
+  if (minutes === null) return 'until an administrator ends the intervention'
+  if (minutes % 1440 === 0 && minutes > 1440) return `for ${counted(minutes / 1440, 'day')}`
+  return minutes % 60 === 0 ? `for ${counted(minutes / 60, 'hour')}` : `for ${counted(minutes, 'minute')}`
+}
+
+/** Thresholds that are allowed but are usually a mistake. */
+function alwaysFires({ signal, threshold }: PolicyRow): string[] {
+  if (signal === 'score' && threshold === 100)
+    return ['Every score is at most 100, so the policy fires for every project with the minimum volume.']
+  if (signal === 'volume_spike' && threshold <= 1)
+    return ['With a factor of at most 1, the policy fires for projects that send their usual volume.']
+  return []
+}
