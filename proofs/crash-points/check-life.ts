@@ -122,6 +122,13 @@ async function miscounts(installation: Installation): Promise<string[]> {
         `select count(*) from mail.events where type = 'message.${kind}'`,
       ],
     ),
+    ...['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained', 'suppressed'].map(
+      (kind): [string, string, string] => [
+        `the count of ${kind} messages in five minutes`,
+        `select coalesce(sum(${kind} + excluded_${kind}), 0) from mail.sending_counters`,
+        `select count(*) from mail.events where type = 'message.${kind}'`,
+      ],
+    ),
     ...['bounced', 'failed', 'complained'].map((kind): [string, string, string] => [
       `the project's count of ${kind} messages`,
       `select coalesce(sum(${kind}), 0) from control.project_stats`,
