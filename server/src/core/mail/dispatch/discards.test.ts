@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { MailOf } from '../../../platform/db/cells.ts'
+import { assertCounted } from '../../../testing/expectations/sending-counters.ts'
 import { fixtures } from '../../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { signedIn } from '../../../testing/harness/client.ts'
@@ -91,6 +92,7 @@ describe(`a discard of ${cases} recipients`, () => {
     const { matched, discarded, created_at, finished_at } = await show(path, id)
     assert.deepEqual([matched, discarded], [cases / 2, cases / 2])
     assert.deepEqual(await tallyOf(projectId), { queued: cases / 2, failed: cases / 2, wrong: 0 })
+    await assertCounted(database, `type = 'message.failed'`)
     t.diagnostic(`discarded ${discarded} of ${cases} recipients from ${created_at} to ${finished_at}`)
   })
 
