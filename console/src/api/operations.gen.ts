@@ -68,7 +68,7 @@ export interface SearchResult { type: "project" | "domain" | "route" | "user"; i
 
 export interface Suppression { address: string; reason: "bounce" | "complaint" | "manual"; message_id: string | null; created_at: string }
 
-export interface Usage { day: { starts_on: string; accepted: number; limit: number }; month: { starts_on: string; accepted: number; limit: number }; limits: ({ name: string; used: number; allowed: number })[]; days: ({ day: string; accepted: number; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[] }
+export interface Usage { day: { starts_on: string; accepted: number; limit: number }; month: { starts_on: string; accepted: number; limit: number }; limits: ({ name: string; used: number; allowed: number })[]; days: ({ day: string; accepted: number; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[]; hours: ({ starts_at: string; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[] }
 
 export interface User { id: number; email: string; name: string; role: "user" | "admin"; is_active: boolean; two_factor_enabled: boolean; created_at: string; updated_at: string }
 

@@ -26,6 +26,8 @@ const nothing = {
   suppressed: 0,
 }
 
+const { accepted: _, ...outcomes } = nothing
+
 describe('usage.show', () => {
   test("returns the messages accepted today and this month, with the current plan's limits", async () => {
     const { path, send } = await makeSender()
@@ -40,7 +42,7 @@ describe('usage.show', () => {
     const { status, body, headers } = await admin.get(`${path}/usage`)
     assert.equal(status, 200)
     assert.equal(headers.get('etag'), null)
-    assert.deepEqual(Object.keys(body), ['day', 'month', 'limits', 'days'])
+    assert.deepEqual(Object.keys(body), ['day', 'month', 'limits', 'days', 'hours'])
     assert.deepEqual(body.day, { starts_on: today, accepted: 3, limit: 20 })
     assert.deepEqual(body.month, { starts_on: month, accepted: 3, limit: 30 })
     assert.deepEqual(body.days[0], { day: today, ...nothing, accepted: 3 })
@@ -72,6 +74,21 @@ describe('usage.show', () => {
       bounced: 7,
     })
     for (const { day, ...counts } of days.slice(0, -1)) assert.deepEqual(counts, nothing, day)
+  })
+
+  test('returns the last 24 hours, the current one first', async () => {
+    const { id, path } = await makeSender()
+    await database.query(
+      `insert into mail.sending_counters (project_id, bucket_at, sent, bounced, excluded_bounced)
+       select $1, date_trunc('hour', postern.now()) - ago * interval '1 hour', 10, 2, 1 from unnest(array[0, 23, 24]) as ago`,
+      [id],
+    )
+    const { hours } = (await admin.get(`${path}/usage`)).body
+    assert.equal(hours.length, 24)
+    const { starts_at, ...counts } = hours[23]
+    assert.deepEqual(counts, { ...outcomes, sent: 10, bounced: 3 })
+    assert.equal(Date.parse(hours[0].starts_at) - Date.parse(starts_at), 23 * 3600_000)
+    assert.deepEqual(hours[1], { starts_at: hours[1].starts_at, ...outcomes })
   })
 
   test('returns 404 for a missing project', async () => {

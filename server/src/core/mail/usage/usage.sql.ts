@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { DailyLimits } from '../../control/caps/caps.ts'
+import { type CountedKind, countedKinds } from '../counters/counters.sql.ts'
 
 interface Period {
   starts_on: string
@@ -60,16 +61,33 @@ export async function findPeriods(tx: ReadTx, projectId: number): Promise<Period
   }
 }
 
-export interface DayRow {
+type Outcomes = Record<CountedKind, number>
+
+export interface DayRow extends Outcomes {
   day: string
   accepted: number
-  sent: number
-  delivered: number
-  deferred: number
-  bounced: number
-  failed: number
-  complained: number
-  suppressed: number
+}
+
+/** The current hour first. Includes what policies do not judge. */
+export async function findHours(
+  tx: ReadTx,
+  projectId: number,
+  hours: number,
+): Promise<(Outcomes & { starts_at: Date })[]> {
+  const sums = countedKinds.map(
+    (kind) =>
+      sql`coalesce(sum(${sql.ref(kind)} + ${sql.ref(`excluded_${kind}`)}), 0)::bigint as ${sql.ref(kind)}`,
+  )
+  const { rows } = await sql<Outcomes & { starts_at: Date }>`
+    select hours.starts_at, ${sql.join(sums)}
+      from (select date_trunc('hour', postern.now(), 'UTC') - ago * interval '1 hour' as starts_at
+              from generate_series(0, ${hours}::int - 1) as ago) as hours
+      left join mail.sending_counters
+        on shard = postern.shard_of(${projectId}) and project_id = ${projectId}
+       and bucket_at >= hours.starts_at and bucket_at < hours.starts_at + interval '1 hour'
+       and bucket_at > postern.now() - ${hours + 1} * interval '1 hour'
+     group by hours.starts_at order by hours.starts_at desc`.execute(tx)
+  return rows
 }
 
 export async function findDays(tx: ReadTx, projectId: number, days: number): Promise<DayRow[]> {

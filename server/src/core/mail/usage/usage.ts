@@ -2,8 +2,9 @@ import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { type Caps, countAll, type DailyLimits } from '../../control/caps/caps.ts'
 import { missingProject, planInForce } from '../../control/projects/projects.ts'
+import { Timestamp } from '../../shared/wire.ts'
 import { countManual } from '../suppressions/suppressions.ts'
-import { findDays, findLimits, findPeriods } from './usage.sql.ts'
+import { findDays, findHours, findLimits, findPeriods } from './usage.sql.ts'
 
 /** A project's usage relative to its limits, and its daily counts for recent days. */
 const Period = Type.Object(
@@ -11,6 +12,10 @@ const Period = Type.Object(
   { additionalProperties: false },
 )
 const count = Type.Integer()
+const Outcomes = {
+  ...{ sent: count, delivered: count, deferred: count, bounced: count },
+  ...{ failed: count, complained: count, suppressed: count },
+}
 
 const Limit = Type.Object(
   { name: Type.String({ description: 'For example `max_endpoints`.' }), used: count, allowed: count },
@@ -30,23 +35,21 @@ export const Usage = Type.Object(
         {
           day: Type.String({ format: 'date', description: 'UTC.' }),
           accepted: count,
-          sent: count,
-          delivered: count,
-          deferred: count,
-          bounced: count,
-          failed: count,
-          complained: count,
-          suppressed: count,
+          ...Outcomes,
         },
         { additionalProperties: false },
       ),
       { description: 'The last 30 days, today first, including days without mail.' },
     ),
+    hours: Type.Array(Type.Object({ starts_at: Timestamp, ...Outcomes }, { additionalProperties: false }), {
+      description: 'The last 24 hours, the current one first, including hours without mail.',
+    }),
   },
   { title: 'Usage', additionalProperties: false },
 )
 
 const shownDays = 30
+const shownHours = 24
 
 /** The part that is read from the project's mail database. */
 export type MailUsage = Omit<Static<typeof Usage>, 'limits'> & { suppressions: number; daily: DailyLimits }
@@ -59,6 +62,9 @@ export async function findMailUsage(tx: ReadTx, projectId: number, caps: Caps): 
     day: { ...day, limit: limits.day },
     month: { ...month, limit: limits.month },
     days: await findDays(tx, projectId, shownDays),
+    hours: (await findHours(tx, projectId, shownHours)).map(({ starts_at, ...outcomes }) => ({
+      ...{ starts_at: starts_at.toISOString(), ...outcomes },
+    })),
     suppressions: await countManual(tx, projectId, caps.max_suppressions + 1),
     daily,
   }
@@ -69,7 +75,7 @@ export async function showUsage(
   tx: ReadTx,
   projectId: number,
   caps: Caps,
-  { day, month, days, suppressions, daily }: MailUsage,
+  { day, month, days, hours, suppressions, daily }: MailUsage,
 ): Promise<Static<typeof Usage>> {
   const { max_domains, max_users } = await planInForce(tx, projectId)
   const used = { ...(await countAll(tx, projectId)), max_suppressions: suppressions, ...daily }
@@ -77,5 +83,5 @@ export async function showUsage(
   const limits = (Object.keys(used) as (keyof typeof used)[]).map((name) => ({
     ...{ name, used: used[name], allowed: allowed[name] },
   }))
-  return { day, month, limits, days }
+  return { day, month, limits, days, hours }
 }
