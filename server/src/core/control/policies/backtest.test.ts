@@ -128,11 +128,11 @@ describe('a backtest', () => {
     for (const id of [steady, sudden, fresh]) await addCounters(id, 30, { sent: 500 })
     const spike = policy({ signal: 'volume_spike', threshold: 10, minimum_volume: 100 })
     const { firings } = await backtestPolicy(deps, spike, 1)
-    const valueOf = (id: number) => firings.find(({ project_id }) => project_id === id)?.value
-    assert.equal(valueOf(steady), undefined)
+    const spikeOf = (id: number) => firings.find(({ project_id }) => project_id === id)?.value
+    assert.equal(spikeOf(steady), undefined)
     // 4,800 recipients in 503 hours.
-    assert.equal(Math.round(valueOf(sudden) ?? 0), 52)
-    assert.equal(valueOf(fresh), 500)
+    assert.equal(Math.round(spikeOf(sudden) ?? 0), 52)
+    assert.equal(spikeOf(fresh), 500)
   })
 
   test('reads the counters of a thousand projects with one statement, each row once, and no mail', async (t) => {

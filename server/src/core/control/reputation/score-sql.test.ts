@@ -27,7 +27,9 @@ test('the score as an SQL expression is the score', async () => {
         ...{ failed: column('failed'), complained: column('complained') },
       })}::int as score
         from json_to_recordset(${JSON.stringify(weeks)}::json)
-             as week (sent bigint, delivered bigint, bounced bigint, failed bigint, complained bigint)`.execute(tx),
+             as week (sent bigint, delivered bigint, bounced bigint, failed bigint, complained bigint)`.execute(
+      tx,
+    ),
   )
   assert.equal(rows.length, weeks.length)
   for (const { score, ...week } of rows) assert.equal(score, scoreOf(week), JSON.stringify(week))
