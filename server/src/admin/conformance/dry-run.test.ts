@@ -123,8 +123,16 @@ const withoutDrawn = (entry: Entry): Entry =>
 
 const sorted = (entries: Entry[]): string[] =>
   entries
-    .map(({ resource, id, field, before, after }) => JSON.stringify([resource, id, field, before, after]))
+    .map(({ resource, id, field, before, after }) =>
+      JSON.stringify([resource, id, field, before, after], inOrder),
+    )
     .sort()
+
+/** PostgreSQL stores the members of an object in its own order. */
+const inOrder = (_key: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort())
+    : value
 
 /**
  * Makes the change. Returns whether the request was first rejected for a missing reason, and the response to the
