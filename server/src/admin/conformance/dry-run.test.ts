@@ -151,7 +151,10 @@ async function perform(operation: Mutation, request: MutationRequest) {
 function assertPreview(operation: Mutation, preview: Answer): void {
   assert.equal(preview.status, 200, preview.text)
   const { body, headers, text } = preview
-  assert.deepEqual(Object.keys(body), ['operation', 'reason_required', 'changes', 'effects', 'warnings'])
+  assert.deepEqual(Object.keys(body), [
+    ...['operation', 'reason_required', 'changes', 'effects', 'warnings'],
+    ...(operation.backtest ? ['backtest'] : []),
+  ])
   assert.equal(body.operation, operation.id)
   for (const sentence of [...body.effects, ...body.warnings]) assert.match(sentence, /^[A-Z].+\.$/)
   // Thirty characters without a space cannot be a word in a sentence. The first four characters of an API key are not
