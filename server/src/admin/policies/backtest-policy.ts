@@ -15,7 +15,14 @@ export const backtestPolicyQuery = adminQuery({
     'When the policy would have fired in the last days, by the counters of five minutes, whatever its mode. Nothing is changed. Previews of `policies.create` and `policies.edit` contain the backtest of the new configuration.',
   params: ItemParams,
   query: {
-    days: Type.Optional(Type.Integer({ minimum: 1, maximum: 60, default: backtestDays })),
+    days: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 60,
+        default: backtestDays,
+        description: 'How many days the backtest goes back.',
+      }),
+    ),
   },
   answer: Backtest,
   hasHead: false,

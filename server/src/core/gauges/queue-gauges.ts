@@ -88,7 +88,7 @@ const gauges = {
   ),
   tripped: new Gauge(
     'postern_policies_tripped',
-    'Policies that the breaker has set to shadow, and that nobody has edited since.',
+    'Policies that the breaker has set to shadow and whose mode has not been edited since.',
     {},
   ),
   behind: new Gauge(

@@ -77,10 +77,7 @@ describe('a backtest', () => {
       ]),
       [[bad, 25, 50, 200, 70]],
     )
-    assert.deepEqual(
-      [result.fired, result.fired_projects, result.projects_locked_by_administrators],
-      [1, 1, 1],
-    )
+    assert.deepEqual([result.fired, result.fired_projects, result.also_locked_projects], [1, 1, 1])
     assert.ok(result.firings[0]?.locked_by_administrator_at)
     assert.deepEqual(
       result.administrator_interventions.map(({ project_id, kind }) => [project_id, kind]),

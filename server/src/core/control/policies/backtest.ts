@@ -1,10 +1,10 @@
 import type { Static } from 'typebox'
 import { databaseTime } from '../../../platform/db/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
-import { type Candidate, findCandidates } from '../../mail/counters/signals.sql.ts'
 import { withEnds } from './evaluation.ts'
 import { findFacts, listJudgeable } from './facts.sql.ts'
 import { firingsOf, type KnownIntervention, type ProjectFacts } from './judging.ts'
+import { type Candidate, findCandidates } from './signals.sql.ts'
 import type { Backtest, PolicyConfig } from './wire.ts'
 
 /**
@@ -161,7 +161,7 @@ class Collected {
       fired_projects: idsOf(firings),
       fired: firings.length,
       recipients_stopped: firings.reduce((sum, { recipients_stopped }) => sum + recipients_stopped, 0),
-      projects_locked_by_administrators: idsOf(
+      also_locked_projects: idsOf(
         firings.filter(({ locked_by_administrator_at }) => locked_by_administrator_at !== null),
       ),
       firings: firings.slice(0, maxListed),

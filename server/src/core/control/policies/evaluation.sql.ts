@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
-import type { Candidate } from '../../mail/counters/signals.sql.ts'
 import type { PolicyRow } from './policies.sql.ts'
+import type { Candidate } from './signals.sql.ts'
 
 /** The ends of the last bucket that was judged and of the last one that can be judged. Null: nothing was judged before. */
 export async function findProgress(

@@ -4,7 +4,6 @@ import type { Cell } from '../../../platform/db/cells.ts'
 import { databaseTime } from '../../../platform/db/clock.ts'
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { Counter } from '../../../platform/telemetry/metrics.ts'
-import { type Candidate, findActive, findCandidates } from '../../mail/counters/signals.sql.ts'
 import { recordAudit, system } from '../audit/record.ts'
 import {
   countActive,
@@ -18,6 +17,7 @@ import { findFacts } from './facts.sql.ts'
 import { firingsOf, isJudged, type ProjectFacts } from './judging.ts'
 import { lockTable, updateMode } from './policies.sql.ts'
 import { type PolicyRow, policyChange, policyConfig } from './policies.ts'
+import { type Candidate, findActive, findCandidates } from './signals.sql.ts'
 
 /**
  * Evaluates the policies. Each bucket of five minutes is judged once for each cell, a minute after its end: its counters are

@@ -1,5 +1,5 @@
-import type { Candidate } from '../../mail/counters/signals.sql.ts'
 import { type InterventionKind, interventionKinds } from '../interventions/wire.ts'
+import type { Candidate } from './signals.sql.ts'
 import type { PolicyConfig } from './wire.ts'
 
 // Which of the buckets in which a signal reached its threshold are firings. Used for new buckets and for backtests. Depends

@@ -171,7 +171,7 @@ export const Backtest = Type.Object(
     fired_projects: Type.Integer(),
     fired: Type.Integer(),
     recipients_stopped: Type.Integer(),
-    projects_locked_by_administrators: Type.Integer({
+    also_locked_projects: Type.Integer({
       description:
         'Of the projects that the policy fires for: those that an administrator locked afterwards.',
     }),

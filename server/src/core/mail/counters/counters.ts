@@ -1,7 +1,14 @@
 import type { Tx } from '../../../platform/db/db.ts'
-import { addCounts, insertStatsChanged, type SendingCount } from './counters.sql.ts'
+import {
+  addCounts,
+  type CountedKind,
+  countedKinds,
+  insertStatsChanged,
+  type SendingCount,
+} from './counters.sql.ts'
 
-export type { SendingCount }
+export type { CountedKind, SendingCount }
+export { countedKinds }
 
 /**
  * Adds to projects' counters of the current UTC day and of the current five minutes. Publishes `project.stats_changed` to

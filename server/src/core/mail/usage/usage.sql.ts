@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { DailyLimits } from '../../control/caps/caps.ts'
-import { type CountedKind, countedKinds } from '../counters/counters.sql.ts'
+import { type CountedKind, countedKinds } from '../counters/counters.ts'
 
 interface Period {
   starts_on: string

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
-import type { Signal } from '../../control/policies/wire.ts'
-import { scoreSql } from '../../control/reputation/score.sql.ts'
+import { scoreSql } from '../reputation/score-expression.ts'
+import type { Signal } from './wire.ts'
 
 // Evaluates the signal of a policy in SQL, for many projects and buckets with one statement. The evaluation of new buckets
 // and backtests use the same statement, so they agree.

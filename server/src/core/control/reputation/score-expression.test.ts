@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { Chance, seed } from '../../../testing/harness/random.ts'
-import { scoreSql } from './score.sql.ts'
 import { scoreOf, type WeekOfMail } from './score.ts'
+import { scoreSql } from './score-expression.ts'
 
 const database = await testDatabase()
 const db = openDatabase(database).as('admin')
