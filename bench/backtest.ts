@@ -38,10 +38,10 @@ try {
       const response = await fetch(`${postern.url}/v1/admin/policies/${id}/backtest?days=30`, {
         headers: { authorization: `Bearer ${token}` },
       })
-      const body = (await response.json()) as { fired: number; projects: number }
-      if (response.status !== 200 || body.projects !== projects) throw new Error(JSON.stringify(body))
+      const body = (await response.json()) as { firing_count: number; project_count: number }
+      if (response.status !== 200 || body.project_count !== projects) throw new Error(JSON.stringify(body))
       seconds.push((performance.now() - startedAt) / 1000)
-      fired = body.fired
+      fired = body.firing_count
     }
     lines.push([name, String(fired), spread(seconds, 2), median(seconds).toFixed(2)])
   }

@@ -137,6 +137,27 @@ const plans = createRoute({
   validateSearch: planSearch,
   component: lazyRouteComponent(() => import('./pages/plans/plans-page.tsx'), 'PlansPage'),
 })
+const policies = createRoute({
+  getParentRoute: () => root,
+  path: '/policies',
+  component: lazyRouteComponent(() => import('./pages/policies/policies-page.tsx'), 'PoliciesPage'),
+})
+const newPolicy = createRoute({
+  getParentRoute: () => root,
+  path: '/policies/new',
+  component: lazyRouteComponent(() => import('./pages/policies/policy-form-page.tsx'), 'NewPolicyPage'),
+})
+const policy = createRoute({
+  getParentRoute: () => root,
+  path: '/policies/$id',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('./pages/policies/policy-page.tsx'), 'PolicyPage'),
+})
+const editPolicy = createRoute({
+  getParentRoute: () => root,
+  path: '/policies/$id/edit',
+  component: lazyRouteComponent(() => import('./pages/policies/policy-form-page.tsx'), 'EditPolicyPage'),
+})
 const users = createRoute({
   getParentRoute: () => root,
   path: '/users',
@@ -167,6 +188,10 @@ export const router = createRouter({
     audit,
     auditEntry,
     plans,
+    policies,
+    newPolicy,
+    policy,
+    editPolicy,
     users,
   ]),
   basepath: '/console',

@@ -24,7 +24,13 @@ function defined<T extends object>(search: T): { [K in keyof T]?: Exclude<T[K], 
 export const listSearch = (params: Params) => defined({ cursor: text(params['cursor']) })
 
 export const sendingSearch = (params: Params) =>
-  defined({ from: text(params['from']), to: text(params['to']), cursor: text(params['cursor']) })
+  defined({
+    from: text(params['from']),
+    to: text(params['to']),
+    cursor: text(params['cursor']),
+    /** The page of the firings. */
+    firings: text(params['firings']),
+  })
 
 export const routingSearch = (params: Params) =>
   defined({ address: text(params['address']), cursor: text(params['cursor']) })

@@ -1818,7 +1818,7 @@ create table control.policies (
   id bigint generated always as identity primary key,
   name text not null unique,
   mode text not null check (mode in ('off', 'shadow', 'enforce')),
-  -- The projects that are judged. Null: all plans, any age.
+  -- The projects that are evaluated. Null: all plans, any age.
   plan_ids bigint[],
   younger_than_days integer check (younger_than_days > 0),
   except_project_ids bigint[] not null default '{}',
@@ -1846,33 +1846,34 @@ grant select on control.policies to postern_readonly;
 -- In shadow: an operator looks at the firings, or at a backtest, before enforcing them.
 insert into control.policies (name, mode, signal, window_minutes, threshold, minimum_volume, kind, pace_per_hour,
                               duration_minutes, cooldown_minutes, younger_than_days, public_note) values
-  ('Bounce rate above 5 %', 'shadow', 'bounce_rate', 1440, 5, 500, 'warn', null, 1440, 1440, null,
+  ('Bounce rate of 5 % or more', 'shadow', 'bounce_rate', 1440, 5, 500, 'warn', null, 1440, 1440, null,
    'At least 5 % of your mail in the last 24 hours bounced. Remove addresses that no longer exist from your lists.'),
-  ('Bounce rate above 10 %', 'shadow', 'bounce_rate', 1440, 10, 500, 'pace', 500, 1440, 1440, null,
-   'At least 10 % of your mail in the last 24 hours bounced. Your mail is sent slowly for a day. Remove addresses that no longer exist from your lists.'),
-  ('Bounce rate above 20 % in an hour', 'shadow', 'bounce_rate', 60, 20, 300, 'lock', null, 1440, 1440, null,
-   'At least 20 % of your mail in the last hour bounced. Sending is stopped for a day. Remove addresses that no longer exist from your lists.'),
-  ('Complaint rate above 0.1 %', 'shadow', 'complaint_rate', 1440, 0.1, 1000, 'warn', null, 1440, 1440, null,
-   'At least 0.1 % of the recipients of your mail in the last 24 hours marked it as spam. Send only to people who asked for it.'),
-  ('Complaint rate above 0.5 %', 'shadow', 'complaint_rate', 1440, 0.5, 1000, 'lock', null, 1440, 1440, null,
-   'At least 0.5 % of the recipients of your mail in the last 24 hours marked it as spam. Sending is stopped for a day. Send only to people who asked for it.'),
-  ('Sudden volume of a new project', 'shadow', 'volume_spike', 60, 10, 500, 'pace', 500, 1440, 1440, 14,
-   'Your project is new, and its volume increased suddenly. Your mail is sent slowly for a day.');
+  ('Bounce rate of 10 % or more', 'shadow', 'bounce_rate', 1440, 10, 500, 'pace', 500, 1440, 1440, null,
+   'At least 10 % of your mail in the last 24 hours bounced. Sending is limited to 500 recipients per hour for 24 hours. Remove addresses that no longer exist from your lists.'),
+  ('Bounce rate of 20 % or more in an hour', 'shadow', 'bounce_rate', 60, 20, 300, 'lock', null, 1440, 1440, null,
+   'At least 20 % of your mail in the last hour bounced. The project is locked for 24 hours: new mail is rejected, and queued mail is held. Remove addresses that no longer exist from your lists.'),
+  ('Complaint rate of 0.1 % or more', 'shadow', 'complaint_rate', 1440, 0.1, 1000, 'warn', null, 1440, 1440, null,
+   'At least 0.1 % of the recipients of your mail in the last 24 hours marked it as spam. Send only to people who have opted in.'),
+  ('Complaint rate of 0.5 % or more', 'shadow', 'complaint_rate', 1440, 0.5, 1000, 'lock', null, 1440, 1440, null,
+   'At least 0.5 % of the recipients of your mail in the last 24 hours marked it as spam. The project is locked for 24 hours: new mail is rejected, and queued mail is held. Send only to people who have opted in.'),
+  ('Volume spike of a new project', 'shadow', 'volume_spike', 60, 10, 500, 'pace', 500, 1440, 1440, 14,
+   'The project is new, and its volume increased suddenly. Sending is limited to 500 recipients per hour for 24 hours.');
 
 -- Firings of policies. `outcome`:
---   recorded               the policy was in shadow
+--   recorded               the policy was in shadow, or had reached its limit
 --   pending → enforced     a worker has started the intervention
---   pending → skipped      the policy was turned off, or a stricter intervention started, in between
+--   pending → skipped      before that, the policy was edited, or an intervention at least as strict was in force
 create table control.firings (
   id bigint generated always as identity primary key,
   policy_id bigint not null references control.policies on delete cascade,
   policy_version bigint not null,
   project_id bigint not null references control.projects on delete cascade,
-  -- The end of the bucket that was judged.
+  -- The end of the bucket of five minutes that was evaluated.
   at timestamptz not null,
   value float8 not null,
   counted bigint not null,
-  volume float8 not null,
+  -- What `counted` is compared with.
+  baseline float8 not null,
   outcome text not null check (outcome in ('recorded', 'pending', 'enforced', 'skipped')),
   intervention_id bigint check ((intervention_id is not null) = (outcome = 'enforced')),
   created_at timestamptz not null default postern.now(),
@@ -1881,6 +1882,7 @@ create table control.firings (
 create index on control.firings (project_id, id);
 create index on control.firings (policy_id, id);
 create index on control.firings (policy_id, project_id, id);
+create index on control.firings (policy_id, at);
 create index on control.firings (id) where outcome = 'pending';
 create index on control.firings (created_at);
 call postern.protect('control.firings');
@@ -1890,23 +1892,22 @@ grant select on control.firings to postern_readonly;
 -- How far the policies have been evaluated, for each cell.
 create table control.policy_progress (
   cell text primary key,
-  -- The end of the last bucket that was judged.
-  judged_until timestamptz not null,
+  -- The end of the last bucket that was evaluated.
+  evaluated_until timestamptz not null,
   -- The number of projects with counters in the hour before, for the breaker.
   active_projects integer not null default 0
 );
-grant select, insert, update on control.policy_progress to postern_admin;
+grant select, insert, update, delete on control.policy_progress to postern_admin;
 grant select on control.policy_progress to postern_readonly;
 
--- When the last pace, hold or lock of a project ended. Mail that was accepted earlier is not judged by policies any more.
--- Replicated to cells.
-create table control.judged_since (
+-- When the last pace, hold or lock of a project ended. Policies do not use mail that was accepted earlier. Replicated to cells.
+create table control.restriction_ends (
   project_id bigint primary key references control.projects on delete cascade,
-  at timestamptz not null
+  ended_at timestamptz not null
 );
-call postern.protect('control.judged_since');
-grant select, insert, update, delete on control.judged_since to postern_admin;
-grant select on control.judged_since to postern_mail, postern_readonly;
+call postern.protect('control.restriction_ends');
+grant select, insert, update, delete on control.restriction_ends to postern_admin;
+grant select on control.restriction_ends to postern_mail, postern_readonly;
 
 -- Projects whose mail is held or paced, with the strictest of the interventions in force. The mail of locked projects is
 -- also held, without a row here. Workers read this table when they claim mail.

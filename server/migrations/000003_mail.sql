@@ -504,7 +504,7 @@ create table mail.daily_counters (
   complained bigint not null default 0,
   suppressed bigint not null default 0,
   -- Of `failed`: ended by the operator, by a discard or because it could not be sent for too long. Does not lower the score.
-  excluded_failed bigint not null default 0,
+  failed_by_operator bigint not null default 0,
   primary key (shard, project_id, day)
 ) with (fillfactor = 50);
 call postern.protect('mail.daily_counters');
@@ -512,8 +512,8 @@ grant select, insert, update, delete on mail.daily_counters to postern_mail;
 grant select on mail.daily_counters to postern_admin, postern_customer, postern_readonly;
 
 -- Outcomes by the five minutes in which they were recorded, for policies, charts and backtests. Retained for 90 days. The
--- columns `excluded_…` count what policies do not judge: mail that the operator ended, mail that was accepted with a test
--- key, and mail that was accepted before the project's last intervention ended.
+-- columns `excluded_…` count what policies do not use: mail that the operator ended, recipients of test messages, and mail that
+-- was accepted before the project's last pace, hold or lock ended.
 create table mail.sending_counters (
   project_id bigint not null,
   shard smallint not null generated always as (postern.shard_of(project_id)) stored,
@@ -526,6 +526,8 @@ create table mail.sending_counters (
   failed integer not null default 0,
   complained integer not null default 0,
   suppressed integer not null default 0,
+  -- Of `bounced` and `failed`: those that were never sent, because the MTA rejected them or all attempts failed.
+  rejected integer not null default 0,
   excluded_sent integer not null default 0,
   excluded_delivered integer not null default 0,
   excluded_deferred integer not null default 0,
@@ -533,6 +535,7 @@ create table mail.sending_counters (
   excluded_failed integer not null default 0,
   excluded_complained integer not null default 0,
   excluded_suppressed integer not null default 0,
+  excluded_rejected integer not null default 0,
   primary key (shard, project_id, bucket_at)
 ) partition by range (bucket_at);
 -- Rows are inserted in the order of time, so a block range index finds the projects of a bucket.
@@ -591,7 +594,7 @@ grant select on mail.control_applied to postern_admin, postern_readonly;
 -- whether its key is a time instead of an id. Reports arrive late, and messages can be accepted a month before they are sent.
 -- A recipient is updated two or three times, and an update that finds no room on its page has to update every index.
 create function mail.partitioned_tables()
-returns table (name text, holds_mail boolean, own_days integer, longer_days integer, fill_percent integer, is_by_time boolean)
+returns table (name text, holds_mail boolean, retention_days integer, extra_days integer, fill_percent integer, has_time_key boolean)
 language sql immutable set search_path = pg_catalog as $$
   values ('messages', true, null, 45, 100, false), ('recipients', true, null, 45, 70, false),
          ('bodies', true, null, 0, 100, false), ('attempts', true, null, 0, 100, false),
@@ -601,9 +604,9 @@ language sql immutable set search_path = pg_catalog as $$
 $$;
 revoke execute on function mail.partitioned_tables from public;
 
-create function mail.partition_bound(day date, is_by_time boolean) returns text
+create function mail.partition_bound(day date, has_time_key boolean) returns text
 language sql immutable set search_path = pg_catalog
-return case when is_by_time then (day::text || ' 00:00:00+00')
+return case when has_time_key then (day::text || ' 00:00:00+00')
             else postern.uuid7_floor(day::timestamp at time zone 'UTC')::text end;
 revoke execute on function mail.partition_bound from public;
 
@@ -635,7 +638,7 @@ begin
       execute format(
         'create table mail.%I partition of mail.%I for values from (%L) to (%L) with (fillfactor = %s)',
         cut.name || to_char(day, '_YYYYMMDD'), cut.name,
-        mail.partition_bound(day, cut.is_by_time), mail.partition_bound(day + 1, cut.is_by_time), cut.fill_percent);
+        mail.partition_bound(day, cut.has_time_key), mail.partition_bound(day + 1, cut.has_time_key), cut.fill_percent);
       made := made + 1;
     end loop;
     for part in
@@ -644,7 +647,7 @@ begin
       join pg_class child on child.oid = inhrelid
       where inhparent = format('mail.%I', cut.name)::regclass and child.relname ~ '_[0-9]{8}$'
     loop
-      continue when part.day >= today - coalesce(cut.own_days, kept_days) - cut.longer_days;
+      continue when part.day >= today - coalesce(cut.retention_days, kept_days) - cut.extra_days;
       beginning := postern.uuid7_floor(part.day::timestamp at time zone 'UTC');
       continue when cut.holds_mail and exists (
         select from mail.dispatch

@@ -1,7 +1,6 @@
 import type { ReactNode } from 'react'
 import classes from './badge.module.css'
-
-export type Tone = 'good' | 'warn' | 'bad' | 'calm'
+import type { Tone } from './tone.ts'
 
 /** A state in one word. The colour only reinforces the word. */
 export function Badge({ tone = 'calm', children }: { tone?: Tone; children: ReactNode }) {

@@ -92,6 +92,13 @@ const labels: Record<string, string> = {
   only_undelivered: 'Undelivered only',
   event_id: 'Event',
   send_at: 'Scheduled',
+  tripped_at: 'Stopped by the breaker',
+  applies_to: 'Applies to',
+  plan_ids: 'Plans',
+  except_project_ids: 'Except projects',
+  window_minutes: 'Window (minutes)',
+  duration_minutes: 'Duration (minutes)',
+  cooldown_minutes: 'Cooldown (minutes)',
 }
 
 /** `is_locked` is shown as "Locked", `last_checked_at` as "Last checked". */
@@ -122,8 +129,7 @@ const isUnknown = (field: string, was: unknown, is: unknown): boolean =>
   is === null && (was === null || field === 'dns_records')
 
 function Value({ of, name, isNew = false }: { of: unknown; name: string | undefined; isNew?: boolean }) {
-  const isNone = of === null || of === undefined || (Array.isArray(of) && of.length === 0)
-  if (isNone) return <span className={classes.none}>none</span>
+  if (isEmpty(of)) return <span className={classes.none}>none</span>
   return (
     <span className={isNew ? classes.is : classes.was} title={isTime(of) ? utcTime(of) : undefined}>
       {name ?? textOf(of)}
@@ -135,8 +141,15 @@ function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (isTime(value)) return localTime(value)
   if (typeof value === 'string') return value
-  return isListOfText(value) ? value.join(', ') : JSON.stringify(value, null, 1)
+  if (isList(value)) return value.join(', ')
+  return isFlat(value) ? linesOf(value) : JSON.stringify(value, null, 1)
 }
+
+/** An object, such as the intervention of a policy, field by field. */
+const linesOf = (value: object): string =>
+  Object.entries(value)
+    .map(([field, part]) => `${labelOf(field)}: ${isEmpty(part) ? 'none' : textOf(part)}`)
+    .join('\n')
 
 const isIdentity = (value: unknown): value is { state: string } =>
   typeof value === 'object' && value !== null && 'state' in value && typeof value.state === 'string'
@@ -148,8 +161,18 @@ const isPlan = (value: unknown): value is { name: string } =>
 const isTime = (value: unknown): value is string =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)
 
-const isListOfText = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string')
+const isEmpty = (value: unknown): boolean =>
+  value === null || value === undefined || (Array.isArray(value) && value.length === 0)
+
+const isList = (value: unknown): value is (string | number)[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string' || typeof item === 'number')
+
+/** An object without objects inside. */
+const isFlat = (value: unknown): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.values(value).every((part) => typeof part !== 'object' || isEmpty(part) || isList(part))
 
 /** The differences between two states of one resource. */
 export function differences(

@@ -11,10 +11,19 @@ export const counted = (count: number, noun: string, plural = `${noun}s`): strin
 export const isCapped = (count: number): boolean => count > 10_000
 export const upTo = (count: number): string => (isCapped(count) ? 'more than 10,000' : number(count))
 
+/** At most two digits after the point. */
+export const decimal = (value: number): string => value.toLocaleString('en', { maximumFractionDigits: 2 })
+
+/** "90 minutes", "24 hours", "7 days". */
+export function duration(minutes: number): string {
+  if (minutes > 1440 && minutes % 1440 === 0) return counted(minutes / 1440, 'day')
+  return minutes > 0 && minutes % 60 === 0 ? counted(minutes / 60, 'hour') : counted(minutes, 'minute')
+}
+
 export const bytes = (value: number): string =>
   value < 1024 ** 3
     ? `${mebibytes.format(value / 1024 ** 2)} MiB`
     : `${mebibytes.format(value / 1024 ** 3)} GiB`
 
 export const percent = (part: number, whole: number): string =>
-  whole === 0 ? '–' : `${((100 * part) / whole).toLocaleString('en', { maximumFractionDigits: 2 })} %`
+  whole === 0 ? '–' : `${decimal((100 * part) / whole)} %`

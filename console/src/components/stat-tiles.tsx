@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
-import type { Tone } from './badge.tsx'
 import { number } from './numbers.ts'
 import classes from './stat-tiles.module.css'
+import type { Tone } from './tone.ts'
 
 export function StatTiles({ children }: { children: ReactNode }) {
   return <dl className={classes.tiles}>{children}</dl>

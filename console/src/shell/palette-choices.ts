@@ -90,6 +90,7 @@ function useCommands(): Choice[] {
     ...useProjectCommands(go),
     command('projects', 'Go to', 'Projects', () => go('/projects')),
     command('audit', 'Go to', 'Audit', () => go('/audit')),
+    command('policies', 'Go to', 'Policies', () => go('/policies')),
     command('plans', 'Go to', 'Plans', () => go('/plans')),
     command('users', 'Go to', 'Users', () => go('/users')),
     command('new-project', 'Commands', 'New project', newProject),

@@ -11,8 +11,11 @@ import {
 import { useDisclosure } from '@mantine/hooks'
 import { Link, Outlet } from '@tanstack/react-router'
 import { type Me, signOut, useMe } from '../api/session.ts'
+import { Badge } from '../components/badge.tsx'
 import { Logo } from '../components/logo.tsx'
 import { useToast } from '../components/toast.tsx'
+import { useTripped } from '../pages/policies/policies.ts'
+import { TrippedBanner } from '../pages/policies/tripped-banner.tsx'
 import { AdministratorsOnly } from './administrators-only.tsx'
 import { Palette, usePalette } from './palette.tsx'
 import classes from './shell.module.css'
@@ -20,6 +23,7 @@ import classes from './shell.module.css'
 const sections = [
   ['/projects', 'Projects'],
   ['/audit', 'Audit'],
+  ['/policies', 'Policies'],
   ['/plans', 'Plans'],
   ['/users', 'Users'],
 ] as const
@@ -32,6 +36,7 @@ export function Shell() {
 function AdminShell({ me }: { me: Me }) {
   const [isOpen, { toggle, close }] = useDisclosure()
   const palette = usePalette()
+  const tripped = useTripped().length
   const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent)
   return (
     <AppShell
@@ -70,10 +75,16 @@ function AdminShell({ me }: { me: Me }) {
             onClick={close}
           >
             {label}
+            {to === '/policies' && tripped > 0 && (
+              <span title="Stopped by the breaker">
+                <Badge tone="bad">{tripped}</Badge>
+              </span>
+            )}
           </Link>
         ))}
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
+        <TrippedBanner />
         <Outlet />
       </AppShell.Main>
       <Palette {...palette} />

@@ -147,7 +147,7 @@ export interface Mutation<
   preloadFor?: 'preview' | 'detail'
   /**
    * For policies: what the new configuration would have done in the past. Part of the preview, and read before the dry run's
-   * transaction begins. Undefined if the policy does not exist.
+   * transaction begins. Undefined if the policy does not exist, or if the change makes no difference.
    */
   backtest?(
     deps: Pick<AdminDeps, 'db' | 'mailDbFor'>,

@@ -1,7 +1,9 @@
+import type { Static } from 'typebox'
 import type { Actor } from '../core/control/audit/record.ts'
 import { recordAudit } from '../core/control/audit/record.ts'
 import type { OfferedKeyPair } from '../core/control/domains/dkim-key-pool.ts'
 import { findTarget, IdempotentRequest } from '../core/control/idempotency/idempotency.ts'
+import type { Backtest } from '../core/control/policies/wire.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { PosternError } from '../platform/errors.ts'
 import { successOfKind } from '../platform/http/kinds.ts'
@@ -40,7 +42,7 @@ export async function perform(
   const reason = reasonOf(givenReason)
   const repeatable = isDryRun ? undefined : idempotentRequest(operation, request)
   const preloaded = await preloadOf(operation, request, body, deps)
-  const backtest = isDryRun ? await operation.backtest?.(deps, params, body) : undefined
+  const backtest = isDryRun ? await backtestOf(operation, request, body, deps) : undefined
 
   const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
     await repeatable?.claim(tx)
@@ -92,6 +94,21 @@ export async function perform(
   return domains.pairs.offer(wanted, (pair) =>
     isDryRun ? db.dryRun((tx) => work(tx, pair)) : db.transaction((tx) => work(tx, pair)),
   )
+}
+
+/** Null if it failed: a preview without it is better than none, above all when a policy has to be turned off. */
+async function backtestOf(
+  operation: Mutation,
+  { params }: MutationRequest,
+  body: Record<string, unknown>,
+  deps: AdminDeps,
+): Promise<Static<typeof Backtest> | null | undefined> {
+  try {
+    return await operation.backtest?.(deps, params, body)
+  } catch (error) {
+    if (error instanceof PosternError && error.code === 'unavailable') return null
+    throw error
+  }
 }
 
 async function preloadOf(

@@ -47,17 +47,20 @@ export const Preview = Type.Object(
   { title: 'Preview', additionalProperties: false },
 )
 
+const noBacktest =
+  'The backtest is not available now. Without it, it is unknown when the policy would have fired.'
+
 export async function previewOf(
   operation: Mutation,
   result: MutationResult<unknown>,
-  backtest: Static<typeof Backtest> | undefined,
+  backtest: Static<typeof Backtest> | null | undefined,
 ): Promise<Static<typeof Preview>> {
   return {
     operation: operation.id,
     reason_required: needsReason(operation, result),
     changes: result.audit === unchanged ? [] : changesOf(result.audit, result.views),
     effects: [...(await sentencesOf(result.effects))],
-    warnings: [...(await sentencesOf(result.warnings))],
+    warnings: [...(await sentencesOf(result.warnings)), ...(backtest === null ? [noBacktest] : [])],
     ...(backtest && { backtest }),
   }
 }

@@ -31,13 +31,13 @@ const audited = () =>
   )
 
 describe('postern policies', () => {
-  test('list shows the policies with their mode, and those that the breaker stopped', async () => {
+  test('list shows the policies with their mode, and those whose breaker tripped', async () => {
     await database.query(`update control.policies set mode = 'enforce' where id = 3`)
     await database.query(`update control.policies set tripped_at = '2026-11-14T09:30:00Z' where id = 5`)
     const lines = (await policies('list')).split('\n')
-    assert.equal(lines[0], '    1  shadow  Bounce rate above 5 %')
-    assert.equal(lines[2], '    3  enforce Bounce rate above 20 % in an hour')
-    assert.match(lines[4] ?? '', /0\.5 % \(stopped by the breaker at 2026-11-14T09:30:00\.000Z\)$/)
+    assert.equal(lines[0], '    1  shadow  Bounce rate of 5 % or more')
+    assert.equal(lines[2], '    3  enforce Bounce rate of 20 % or more in an hour')
+    assert.match(lines[4] ?? '', /0\.5 % or more \(tripped at 2026-11-14T09:30:00\.000Z\)$/)
     const { policies: listed } = JSON.parse(await policies('list', '--json'))
     assert.deepEqual(
       listed.map(({ id, mode }: { id: number; mode: string }) => [id, mode]),
@@ -48,7 +48,7 @@ describe('postern policies', () => {
   test('off turns every policy off and writes one audit row for each that was not off', async () => {
     await database.query(`update control.policies set mode = 'off' where id = 2`)
     const text = await policies('off', '--reason', 'Locks the wrong projects')
-    assert.match(text, /^Turned off: policy 1, Bounce rate above 5 % \(mode was shadow\)\.$/m)
+    assert.match(text, /^Turned off: policy 1, Bounce rate of 5 % or more \(mode was shadow\)\.$/m)
     assert.match(text, /^Turned off: policy 3, .* \(mode was enforce\)\.$/m)
     assert.match(text, /\nInterventions that policies have started stay in force\.\n$/)
     assert.deepEqual(
@@ -78,7 +78,7 @@ describe('postern policies', () => {
     assert.deepEqual(await audited(), before)
     await database.query(`update control.policies set mode = 'enforce' where id = 3`)
     assert.deepEqual(JSON.parse(await policies('off', '--json')).turned_off, [
-      { id: 3, name: 'Bounce rate above 20 % in an hour', mode_before: 'enforce' },
+      { id: 3, name: 'Bounce rate of 20 % or more in an hour', mode_before: 'enforce' },
     ])
     assert.equal((await audited()).length, before.length + 1)
   })

@@ -21,7 +21,7 @@ export const policies = command('policies', {
     )
   },
   async off({ reason: given, json }) {
-    const reason = given === undefined ? null : reasonOf(given)
+    const reason = given === undefined ? 'Turned off on the server.' : reasonOf(given)
     const before = await withContext(({ db }) => db.admin.transaction((tx) => turnOff(tx, reason)))
     const turnedOff = before.map(({ id, name, mode }) => ({ id, name, mode_before: mode }))
     print(json, { turned_off: turnedOff }, () =>
@@ -31,7 +31,7 @@ export const policies = command('policies', {
 })
 
 /** Writes one audit row for each policy that was not off. Returns these policies as they were. */
-async function turnOff(tx: Tx, reason: string | null): Promise<PolicyRow[]> {
+async function turnOff(tx: Tx, reason: string): Promise<PolicyRow[]> {
   const changes = await turnOffPolicies(tx)
   const requestId = randomUUIDv7()
   for (const { before, after } of changes) {
@@ -51,7 +51,7 @@ async function turnOff(tx: Tx, reason: string | null): Promise<PolicyRow[]> {
 }
 
 const lineOf = ({ id, mode, name, tripped_at }: PolicyRow): string =>
-  `${String(id).padStart(5)}  ${mode.padEnd(8)}${name}${tripped_at ? ` (stopped by the breaker at ${tripped_at.toISOString()})` : ''}`
+  `${String(id).padStart(5)}  ${mode.padEnd(8)}${name}${tripped_at ? ` (tripped at ${tripped_at.toISOString()})` : ''}`
 
 const turnedOffText = (before: readonly PolicyRow[]): string =>
   [

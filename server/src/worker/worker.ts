@@ -15,7 +15,7 @@ import {
   sendInvitation,
 } from '../core/control/members/invitations.ts'
 import type { OwnerNoticeDeps } from '../core/control/notifications/owner-notices.ts'
-import { runPolicies } from '../core/control/policies/run.ts'
+import { runPolicies } from '../core/control/policies/run-policies.ts'
 import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes/forward-confirmations.ts'
 import { keepPartitions } from '../core/mail/dispatch/partitions.ts'
 import { cancelIfScheduled } from '../core/mail/messages/messages.ts'

@@ -1,12 +1,12 @@
-import { Alert, Button, Group, Modal, Stack, Stepper, Text } from '@mantine/core'
+import { Button, Group, Modal, Stack, Stepper, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
-import { ApiError } from '../../api/api-error.ts'
 import type { AnswerOf, MutationId } from '../../api/client.ts'
 import { useIsSignInNeeded } from '../../api/sign-in-gate.ts'
 import { useToast } from '../toast.tsx'
 import { type Act, resolve } from './act.ts'
 import { Conflict } from './conflict.tsx'
+import { Failure } from './failure.tsx'
 import { PreviewPanel } from './preview.tsx'
 import { ReasonField } from './reason-field.tsx'
 import { RevealSecret, secretOf } from './reveal-secret.tsx'
@@ -145,11 +145,7 @@ function Proposal<Id extends MutationId, R, Form extends object>({
             />
           </>
         )}
-        {failure && (
-          <Alert color="red" role="alert" title={titleOf(failure)}>
-            {failure.message}
-          </Alert>
-        )}
+        <Failure of={failure} />
         <Group justify="space-between">
           <Text c="dimmed" size="sm">
             {isLast && proposal.missing}
@@ -201,8 +197,3 @@ function Progress({ titles, at, go }: { titles: string[]; at: number; go: (stage
     </Stepper>
   )
 }
-
-const titleOf = (failure: Error): string =>
-  failure instanceof ApiError && failure.isCertain
-    ? 'No changes were made'
-    : 'It is unknown whether the change was made'

@@ -27,6 +27,9 @@ export interface Act<Id extends MutationId, R, Form extends object> {
   form: (loaded: R) => Form
   /** Several steps are shown one by one. */
   steps?: Step<R, Form>[]
+  /** Whether the preview is expensive, so that it is not loaded after each edit. Only for acts with a page of their own. */
+  isPreviewedOnRequest?: boolean
+  previewTimeoutMs?: number
   /** Whether the reason gets the focus although there are fields, because all of them are optional. */
   focusesReason?: boolean
   /** The request body without the reason. Undefined while a field is missing. */

@@ -29,8 +29,11 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
   // Fields that were not edited follow the loaded resource, even after a conflict.
   const form: Form = { ...act.form(loaded), ...edits }
   const body = act.body(form, loaded)
-  const [debouncedBody] = useDebouncedValue(JSON.stringify(body), debounceMs)
-  const isDebounced = debouncedBody === JSON.stringify(body)
+  const bodyText = JSON.stringify(body)
+  const [debouncedBody] = useDebouncedValue(bodyText, debounceMs)
+  const [requestedBody, setRequestedBody] = useState<string>()
+  const previewedBody = act.isPreviewedOnRequest ? requestedBody : debouncedBody
+  const isCurrent = previewedBody === bodyText
   const operation = resolve(act.operation, form, loaded)
   const { path } = act
   const { version } = base
@@ -41,15 +44,17 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
     throw error
   }
   const previewed = useQuery({
-    queryKey: ['preview', operation, path, debouncedBody, version],
+    queryKey: ['preview', operation, path, previewedBody, version],
     queryFn: ({ signal }) =>
       preview(operation, {
         path,
-        body: JSON.parse(debouncedBody ?? '') as BodyOf<Id>,
+        body: JSON.parse(previewedBody ?? '') as BodyOf<Id>,
         version,
         signal,
+        ...(act.previewTimeoutMs && { timeoutMs: act.previewTimeoutMs }),
       }).catch(handleConflict),
-    enabled: debouncedBody !== undefined,
+    enabled: previewedBody !== undefined,
+    refetchOnWindowFocus: !act.isPreviewedOnRequest,
     placeholderData: keepPreviousData,
     staleTime: 0,
     gcTime: 0,
@@ -74,7 +79,7 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
 
   const isComplete = body !== undefined
   const isUnchanged = previewed.data?.changes.length === 0 && previewed.data.effects.length === 0
-  const isPreviewed = isComplete && isDebounced && previewed.isSuccess && !previewed.isPlaceholderData
+  const isPreviewed = isComplete && isCurrent && previewed.isSuccess && !previewed.isPlaceholderData
   const isReasonRequired =
     previewed.data?.reason_required === true || (act.isReasonRequired?.(form, loaded) ?? false)
   const lacksReason = isReasonRequired && reason.trim() === ''
@@ -88,6 +93,12 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
     reason,
     setReason,
     preview: previewed,
+    /** Whether the preview is of the form as it is now. */
+    isPreviewed,
+    requestPreview: () => {
+      if (isCurrent) void previewed.refetch()
+      else setRequestedBody(bodyText)
+    },
     isComplete,
     isReasonRequired,
     /** Why the submit button is disabled. */

@@ -1,4 +1,5 @@
 import { useAnswer, useMany } from '../../api/queries.ts'
+import { usePolicies } from '../policies/policies.ts'
 import { type Entry, type Names, usersIn } from './sentences.ts'
 
 /** The names of resources that audit entries refer to by id. Each name is loaded once. */
@@ -16,6 +17,7 @@ export function useNames(entries: Entry[]): Names {
     [...projectIds].map((project_id) => ({ project_id })),
   )
   const plans = useAnswer('plans.list', { query: { limit: 200 } })
+  const policies = usePolicies()
   return {
     user: (wanted) => {
       const user = users.find(({ id }) => id === wanted)
@@ -23,5 +25,6 @@ export function useNames(entries: Entry[]): Names {
     },
     project: (wanted) => projects.find(({ id }) => id === wanted)?.name,
     plan: (wanted) => plans.data?.data.find(({ id }) => id === wanted)?.name,
+    policy: (wanted) => policies.data?.data.find(({ id }) => id === wanted)?.name,
   }
 }

@@ -7,6 +7,7 @@ const names: Names = {
   user: (id) => ({ 1: 'Ada', 2: 'Grace' })[id],
   project: (id) => ({ 7: 'Acme' })[id],
   plan: (id) => ({ 3: 'Business' })[id],
+  policy: (id) => ({ 4: 'Bounces' })[id],
 }
 
 /** By Ada, in the project Acme. */
@@ -138,10 +139,17 @@ describe('audit sentences', () => {
       edit({ mode: 'enforce', tripped_at: null }),
       'Ada changed the mode of policy Bounces from shadow to enforce',
     )
-    assert.equal(edit({ tripped_at: null }), 'Ada acknowledged that the breaker stopped policy Bounces')
+    assert.equal(edit({ tripped_at: null }), 'Ada reset the breaker of policy Bounces')
     assert.equal(
       edit({ mode: 'off', threshold: 30, tripped_at: null }),
       'Ada changed the mode and threshold of policy Bounces',
+    )
+    assert.equal(
+      sentence('policies.trip', {
+        ...{ actor_kind: 'system', actor: { id: 0, email: null, ip: null, user_agent: null } },
+        ...{ project_id: null, resource_type: 'policy', resource_id: '3', before, after: before },
+      }),
+      'Postern set policy Bounces to shadow, because it reached its limit of projects per hour',
     )
     assert.equal(edit({ name: 'Many bounces' }), 'Ada renamed policy Bounces to Many bounces')
   })
@@ -172,6 +180,13 @@ describe('audit sentences', () => {
     assert.equal(by(5, 'eve@example.com'), "eve@example.com held Acme's mail")
     assert.equal(by(5, null), "User 5 held Acme's mail")
     assert.equal(sentence('queue.hold', { ...commandLine, actor_kind: 'system' }), "Postern held Acme's mail")
+    const byPolicy = (id: number) =>
+      sentence('interventions.create', {
+        ...{ actor_kind: 'policy', actor: { id, email: null, ip: null, user_agent: null } },
+        ...{ resource_type: 'intervention', after: { kind: 'lock' } },
+      })
+    assert.equal(byPolicy(4), 'The policy “Bounces” started a lock on Acme')
+    assert.equal(byPolicy(5), 'The policy 5 started a lock on Acme')
     assert.deepEqual(usersIn(entryOf('queue.hold', commandLine)), [])
     assert.deepEqual(usersIn(entryOf('projects.edit', { after: { user_id: 2 } })), [1, 2])
   })

@@ -10,6 +10,7 @@ export interface Names {
   user(id: number): string | undefined
   project(id: number): string | undefined
   plan(id: number): string | undefined
+  policy(id: number): string | undefined
 }
 
 type MutationId = {
@@ -27,7 +28,7 @@ type CommandLineAct =
   | 'secrets.rewrap'
 
 /** Operations of the worker. */
-type SystemAct = 'interventions.drain' | 'interventions.expire' | 'projects.revert'
+type SystemAct = 'interventions.drain' | 'interventions.expire' | 'policies.trip' | 'projects.revert'
 
 type State = Record<string, unknown>
 
@@ -112,10 +113,11 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
     `The keys of ${words(is['keys'])} projects were rewrapped with ${thing}`,
 }
 
-/** Operations that workers perform when something expires or a gradual release is complete. */
+/** Operations that workers perform. */
 const systemPhrases: Record<SystemAct, Phrase> = {
   'interventions.drain': ({ project }) => `completed the gradual release of ${project}'s mail`,
   'interventions.expire': (details) => `ended the ${interventionOf(details)}, which had expired`,
+  'policies.trip': ({ thing }) => `set ${thing} to shadow, because it reached its limit of projects per hour`,
   'projects.revert': (details) => `${projectEdit(details)} after a temporary override ended`,
 }
 
@@ -195,10 +197,9 @@ const isKeyOf = <T extends object>(record: T, key: PropertyKey): key is keyof T 
 const capital = (text: string): string =>
   text.split(' ')[0]?.includes('@') ? text : text.charAt(0).toUpperCase() + text.slice(1)
 
-const actorKinds: Record<AuditEntry['actor_kind'], string> = {
+const actorKinds: Record<Exclude<AuditEntry['actor_kind'], 'policy'>, string> = {
   person: 'User',
   shell: 'Command line',
-  policy: 'Policy',
   service_account: 'Service account',
   system: 'Postern',
 }
@@ -207,6 +208,10 @@ export function actorOf(
   { actor_kind: kind, actor: { id, email } }: Pick<AuditEntry, 'actor_kind' | 'actor'>,
   names: Names,
 ): string {
+  if (kind === 'policy') {
+    const policy = names.policy(id)
+    return policy === undefined ? `The policy ${id}` : `The policy “${policy}”`
+  }
   const name = kind === 'person' ? (names.user(id) ?? email) : null
   return name ?? (id === 0 ? actorKinds[kind] : `${actorKinds[kind]} ${id}`)
 }
@@ -288,11 +293,11 @@ function configurationEdit({
   return changed.length === 0 ? `edited ${whole}` : `changed the ${listed(changed.map(fieldOf))} of ${whole}`
 }
 
-/** An edit of the mode also acknowledges that the breaker stopped the policy. */
+/** An edit of the mode also resets the breaker. */
 function policyEdit({ project: _, ...details }: Details): string {
   const { thing, was, is } = details
   const changed = details.changed.filter((field) => field !== 'tripped_at')
-  if (changed.length === 0) return `acknowledged that the breaker stopped ${thing}`
+  if (changed.length === 0) return `reset the breaker of ${thing}`
   if (changed.length === 1 && changed[0] === 'mode')
     return `changed the mode of ${thing} from ${words(was['mode'])} to ${words(is['mode'])}`
   return configurationEdit({ ...details, changed })

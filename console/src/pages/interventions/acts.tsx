@@ -3,7 +3,7 @@ import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Intervention, Project } from '../../api/operations.gen.ts'
 import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 import { ExpiryField } from '../../components/expiry-field.tsx'
-import { type Kind, kinds } from './kinds.ts'
+import { type Kind, kindChoices, kinds } from './kinds.ts'
 
 interface InterventionForm {
   pace_per_hour: number | string
@@ -23,12 +23,12 @@ const configOf = (kind: Kind, { pace_per_hour, public_note, expires_at }: Interv
         expires_at: expires_at || null,
       }
 
-const choices: [kind: Kind, label: string, button: string][] = [
-  ['warn', 'Warning: notifies the owner; sending is not restricted', 'Warn project'],
-  ['pace', 'Pace: limits the number of recipients per hour', 'Pace project'],
-  ['hold', 'Hold: accepts mail, but does not send it', 'Hold mail'],
-  ['lock', 'Lock: accepts and sends no mail', 'Lock project'],
-]
+const buttons: Record<Kind, string> = {
+  warn: 'Warn project',
+  pace: 'Pace project',
+  hold: 'Hold mail',
+  lock: 'Lock project',
+}
 
 export const startIntervention = ({
   id,
@@ -37,7 +37,7 @@ export const startIntervention = ({
   operation: 'interventions.create',
   path: { project_id: id },
   title: `Start an intervention for ${name}`,
-  button: ({ kind }) => choices.find(([choice]) => choice === kind)?.[2] ?? 'Start',
+  button: ({ kind }) => buttons[kind],
   success: 'Intervention started',
   isDangerous: ({ kind }) => kind === 'hold' || kind === 'lock',
   base: nothing,
@@ -51,7 +51,7 @@ export const startIntervention = ({
             label="Kind"
             value={form.kind}
             onChange={(kind) => set({ kind: kind as Kind })}
-            data={choices.map(([value, label]) => ({ value, label }))}
+            data={kindChoices}
             allowDeselect={false}
             data-autofocus
           />

@@ -8,7 +8,8 @@ import { number } from '../../components/numbers.ts'
 import { ExactTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
 import { Appeal } from './appeal.tsx'
-import { kinds, starterOf } from './kinds.ts'
+import { Cause, Starter } from './cause.tsx'
+import { kinds } from './kinds.ts'
 
 const route = getRouteApi('/projects/$projectId/sending')
 
@@ -35,7 +36,7 @@ const columns: Column<Intervention>[] = [
       <>
         <ExactTime at={intervention.created_at} />
         <Text size="sm" c="dimmed">
-          by {starterOf(intervention)}
+          by <Starter of={intervention} />
         </Text>
       </>
     ),
@@ -61,7 +62,7 @@ const columns: Column<Intervention>[] = [
         </>
       ),
   },
-  { title: 'Reason', isExtra: true, cell: ({ reason }) => reason },
+  { title: 'Reason', isExtra: true, cell: (intervention) => <Cause of={intervention} /> },
   { title: 'Public note', isExtra: true, cell: ({ public_note }) => public_note },
 ]
 
@@ -76,7 +77,7 @@ export function History() {
     query: { ...(cursor && { cursor }) },
   })
   return (
-    <section>
+    <section id="interventions">
       <Title order={3} mb="sm">
         History
       </Title>

@@ -7,7 +7,8 @@ import { To } from '../../components/link.tsx'
 import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
 import { editIntervention, endIntervention } from './acts.tsx'
 import { Appeal } from './appeal.tsx'
-import { kinds, starterOf, strictestFirst } from './kinds.ts'
+import { Cause, Starter } from './cause.tsx'
+import { kinds, strictestFirst } from './kinds.ts'
 
 /** Interventions also end automatically, and customers appeal. */
 const pollMs = 10_000
@@ -44,7 +45,7 @@ const colours = { bad: 'red', warn: 'yellow', calm: 'gray', good: 'green' }
 export function InForceAlert({ intervention }: { intervention: Intervention }) {
   const start = useAct()
   const actOn = useActOn()
-  const { project_id, id, kind, reason, public_note, appeal } = intervention
+  const { project_id, id, kind, public_note, appeal } = intervention
   const { noun, tone, title, effect } = kinds[kind]
   return (
     <Alert color={colours[tone]} title={title(intervention)}>
@@ -52,7 +53,7 @@ export function InForceAlert({ intervention }: { intervention: Intervention }) {
         <Stack gap={4} flex="1 1 300px" style={{ overflowWrap: 'anywhere' }}>
           <Text size="sm">{effect}</Text>
           <Text size="sm">
-            <Started intervention={intervention} /> Reason: {reason}
+            <Started intervention={intervention} /> Reason: <Cause of={intervention} />
           </Text>
           <Text size="sm">{public_note === null ? 'No public note.' : `Public note: ${public_note}`}</Text>
           {appeal && <Appeal appeal={appeal} />}
@@ -86,7 +87,7 @@ function Started({ intervention }: { intervention: Intervention }) {
   return (
     <>
       Since <ExactTime at={created_at} /> (<RelativeTime at={created_at} />
-      ), by {starterOf(intervention)}
+      ), by <Starter of={intervention} />
       {expires_at === null ? (
         drains_before === null ? (
           ', without expiry.'

@@ -1,6 +1,6 @@
 import type { Intervention } from '../../api/operations.gen.ts'
-import type { Tone } from '../../components/badge.tsx'
 import { counted } from '../../components/numbers.ts'
+import type { Tone } from '../../components/tone.ts'
 
 export type Kind = Intervention['kind']
 
@@ -44,9 +44,13 @@ export const kinds: Record<Kind, KindText> = {
   },
 }
 
-/** Who started an intervention: "by …". */
-export const starterOf = ({ started_by, source }: Pick<Intervention, 'started_by' | 'source'>): string =>
-  started_by?.email ?? (source === 'policy' ? 'a policy' : 'an operator on the command line')
+/** From mild to strict, for selects. */
+export const kindChoices: { value: Kind; label: string }[] = [
+  { value: 'warn', label: 'Warning: notifies the owner; sending is not restricted' },
+  { value: 'pace', label: 'Pace: limits the number of recipients per hour' },
+  { value: 'hold', label: 'Hold: accepts mail, but does not send it' },
+  { value: 'lock', label: 'Lock: accepts and sends no mail' },
+]
 
 const order = Object.keys(kinds)
 

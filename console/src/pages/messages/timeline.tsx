@@ -1,6 +1,6 @@
 import type { MessageEvent } from '../../api/operations.gen.ts'
-import type { Tone } from '../../components/badge.tsx'
 import { ExactTime } from '../../components/relative-time.tsx'
+import type { Tone } from '../../components/tone.ts'
 import classes from './timeline.module.css'
 
 const labels: Partial<Record<MessageEvent['type'], [label: string, tone: Tone]>> = {

@@ -2,9 +2,10 @@ import { Group, SimpleGrid, Text, Title } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import type { ExplanationForAdministrators } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
-import { Badge, type Tone } from '../../components/badge.tsx'
+import { Badge } from '../../components/badge.tsx'
 import { ExactInput } from '../../components/exact-input.tsx'
 import { QueryState } from '../../components/states.tsx'
+import type { Tone } from '../../components/tone.ts'
 import classes from './checks.module.css'
 
 const route = getRouteApi('/projects/$projectId/sending')

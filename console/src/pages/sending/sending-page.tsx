@@ -11,6 +11,7 @@ import { strictestFirst } from '../interventions/kinds.ts'
 import { useProject } from '../projects/project-page.tsx'
 import { Queue, useQueue } from '../queue/queue.tsx'
 import { Checks } from './checks.tsx'
+import { Firings } from './firings.tsx'
 
 /** Answers why a project's mail is slow or refused. */
 export function SendingPage() {
@@ -33,6 +34,7 @@ function SendingOf({ project }: { project: Project }) {
           <Checks projectId={project.id} />
           <Queue project={project} />
         </SimpleGrid>
+        <Firings projectId={project.id} />
         <History />
       </Stack>
     </>

@@ -153,7 +153,7 @@ function assertPreview(operation: Mutation, preview: Answer): void {
   const { body, headers, text } = preview
   assert.deepEqual(Object.keys(body), [
     ...['operation', 'reason_required', 'changes', 'effects', 'warnings'],
-    ...(operation.backtest ? ['backtest'] : []),
+    ...(body.backtest ? ['backtest'] : []),
   ])
   assert.equal(body.operation, operation.id)
   for (const sentence of [...body.effects, ...body.warnings]) assert.match(sentence, /^[A-Z].+\.$/)

@@ -83,7 +83,7 @@ await database.query(`
   select id, project_id, (select min(id) from control.users), 't' from control.interventions;
   insert into control.discards (project_id, accepted_before, matched, reason, finished_at)
   select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
-  insert into control.firings (policy_id, policy_version, project_id, at, value, counted, volume, outcome)
+  insert into control.firings (policy_id, policy_version, project_id, at, value, counted, baseline, outcome)
   select 1 + n % 6, 1, 1 + n % 1000, postern.now() - n * interval '5 minutes', 1, 1, 1, 'recorded'
     from generate_series(1, ${count}) as n;
   insert into mail.events (id, project_id, type, message_id, data)

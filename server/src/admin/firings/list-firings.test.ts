@@ -27,7 +27,7 @@ describe('firings.list', () => {
       project_id: project.id,
       value: 25,
       counted: 100,
-      volume: 400,
+      baseline: 400,
       outcome: 'recorded',
       intervention_id: null,
     })

@@ -6,7 +6,7 @@ export const policyEffects = (before: PolicyRow | null, after: PolicyRow): strin
   modeText(after),
   ...(before?.mode === 'enforce' && after.mode !== 'enforce' ? [interventionsStay] : []),
   ...(before !== null && before.tripped_at !== null && after.tripped_at === null
-    ? ['It is acknowledged that the breaker stopped this policy.']
+    ? ['The breaker is reset.']
     : []),
 ]
 
@@ -18,7 +18,7 @@ export const policyWarnings = (policy: PolicyRow): string[] => [
     ? ['The intervention has no expiry; an administrator has to end it.']
     : []),
   ...(policy.mode === 'enforce' && policy.public_note === null
-    ? ['Without a public note, the members of the project do not learn why it is restricted.']
+    ? ['Without a public note, the members of the project do not learn why the intervention was started.']
     : []),
 ]
 

@@ -134,7 +134,7 @@ describe('policies.create', () => {
   })
 
   test('rejects a name that another policy has, also if two requests arrive at the same time', async () => {
-    const shipped = await create({ name: 'Bounce rate above 5 %' })
+    const shipped = await create({ name: 'Bounce rate of 5 % or more' })
     assertProblem(shipped, 409, 'already_exists')
     assert.match(shipped.body.message, /policy 1\. Choose another name\.$/)
     const answers = await Promise.all([1, 2, 3].map(() => create({ name: 'Contested' })))

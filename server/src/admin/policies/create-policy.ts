@@ -17,7 +17,7 @@ export const createPolicyOperation = adminOperation({
   body: PolicyFields,
   refusals: ['already_exists', 'limit_exceeded'],
   example: {
-    name: 'Failure rate above 30 %',
+    name: 'Failure rate of 30 % or more',
     mode: 'shadow',
     applies_to: { plan_ids: null, younger_than_days: 30, except_project_ids: [] },
     signal: 'failure_rate',

@@ -91,7 +91,7 @@ describe('policies.edit', () => {
     }
     assert.equal((await edit(id, { signal: 'score', window_minutes: 10_080 })).status, 200)
     assertProblem(await edit(id, { window_minutes: 60 }), 422, 'validation_failed')
-    assertProblem(await edit(id, { name: 'Bounce rate above 5 %' }), 409, 'already_exists')
+    assertProblem(await edit(id, { name: 'Bounce rate of 5 % or more' }), 409, 'already_exists')
     assertProblem(await edit(987_654, { mode: 'off' }), 404, 'not_found')
   })
 
@@ -101,11 +101,11 @@ describe('policies.edit', () => {
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409])
   })
 
-  test('with a mode acknowledges that the breaker stopped the policy, also if the mode stays shadow', async () => {
+  test('with a mode resets the breaker, also if the mode stays shadow', async () => {
     for (const mode of ['shadow', 'enforce', 'off']) {
       const policy = await makeTripped()
       const preview = await edit(policy.id, { mode }, '?dry_run=true')
-      assert.ok(preview.body.effects.includes('It is acknowledged that the breaker stopped this policy.'))
+      assert.ok(preview.body.effects.includes('The breaker is reset.'))
       const answer = await edit(policy.id, { mode })
       assert.deepEqual([answer.body.mode, answer.body.tripped_at, answer.body.version], [mode, null, 2])
       const configuration = { ...policyConfiguration, name: policy.name }

@@ -50,7 +50,7 @@ describe('preview of policies.create', () => {
     assert.deepEqual((await enforced({})).warnings, [])
     assert.deepEqual((await enforced(endless)).warnings, [
       'The intervention has no expiry; an administrator has to end it.',
-      'Without a public note, the members of the project do not learn why it is restricted.',
+      'Without a public note, the members of the project do not learn why the intervention was started.',
     ])
     const intervention = { ...policyConfiguration.intervention, ...endless }
     assert.deepEqual((await previewOf({ intervention })).warnings, [])

@@ -78,7 +78,7 @@ export interface ControlGauges {
   uncovered_seconds: number | null
   outbox_seconds: number | null
   tripped_policies: number
-  policies_behind_seconds: number | null
+  evaluation_lag_seconds: number | null
 }
 
 /** Misses an audit row that is dated before the last checkpoint but was committed after it. */
@@ -89,7 +89,7 @@ export async function readControlGauges(tx: ReadTx): Promise<ControlGauges> {
              order by at, id limit 1) as uncovered_seconds,
            (select ${since(sql`created_at`)} from control.outbox order by id limit 1) as outbox_seconds,
            (select count(*)::int from control.policies where tripped_at is not null) as tripped_policies,
-           (select ${since(sql`min(judged_until)`)} from control.policy_progress) as policies_behind_seconds`.execute(
+           (select ${since(sql`min(evaluated_until)`)} from control.policy_progress) as evaluation_lag_seconds`.execute(
     tx,
   )
   const [row] = rows

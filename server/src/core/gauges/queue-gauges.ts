@@ -91,9 +91,9 @@ const gauges = {
     'Policies that the breaker has set to shadow and whose mode has not been edited since.',
     {},
   ),
-  behind: new Gauge(
-    'postern_policies_behind_seconds',
-    'Age of the last five minutes for which policies were evaluated, in the cell that is furthest behind.',
+  evaluationLag: new Gauge(
+    'postern_policy_evaluation_lag_seconds',
+    'Time since the end of the last bucket that was evaluated, in the cell that is furthest behind.',
     {},
   ),
 }
@@ -140,7 +140,7 @@ export class QueueGauges {
       gauges.outboxLag.set({ target: 'mail' }, control.outbox_seconds ?? 0)
       gauges.uncovered.set({}, control.uncovered_seconds ?? 0)
       gauges.tripped.set({}, control.tripped_policies)
-      gauges.behind.set({}, control.policies_behind_seconds ?? 0)
+      gauges.evaluationLag.set({}, control.evaluation_lag_seconds ?? 0)
       metricsUp.set({}, 1)
       this.#isAvailable = true
     } catch (error) {

@@ -36,7 +36,7 @@ export const publishedTables = [
   'control.routes',
   'control.api_keys',
   'control.queue_restrictions',
-  'control.judged_since',
+  'control.restriction_ends',
   'control.dispatch_holds',
   'control.outbox',
   'control.heartbeat',

@@ -277,6 +277,7 @@ export interface ControlExternalLogins {
 
 export interface ControlFirings {
   at: Timestamp;
+  baseline: number;
   counted: number;
   created_at: Generated<Timestamp>;
   id: Generated<number>;
@@ -286,7 +287,6 @@ export interface ControlFirings {
   policy_version: number;
   project_id: number;
   value: number;
-  volume: number;
 }
 
 export interface ControlForwardConfirmationMails {
@@ -374,11 +374,6 @@ export interface ControlInterventions {
   version: Generated<number>;
 }
 
-export interface ControlJudgedSince {
-  at: Timestamp;
-  project_id: number;
-}
-
 export interface ControlMembers {
   created_at: Generated<Timestamp>;
   email: string;
@@ -462,7 +457,7 @@ export interface ControlPolicies {
 export interface ControlPolicyProgress {
   active_projects: Generated<number>;
   cell: string;
-  judged_until: Timestamp;
+  evaluated_until: Timestamp;
 }
 
 export interface ControlProjectActivity {
@@ -554,6 +549,11 @@ export interface ControlQueueRestrictions {
   pace_per_hour: number | null;
   project_id: number;
   since: Generated<Timestamp>;
+}
+
+export interface ControlRestrictionEnds {
+  ended_at: Timestamp;
+  project_id: number;
 }
 
 export interface ControlReversals {
@@ -748,8 +748,8 @@ export interface MailDailyCounters {
   day: string;
   deferred: Generated<number>;
   delivered: Generated<number>;
-  excluded_failed: Generated<number>;
   failed: Generated<number>;
+  failed_by_operator: Generated<number>;
   project_id: number;
   sent: Generated<number>;
   shard: Generated<number>;
@@ -961,10 +961,12 @@ export interface MailSendingCounters {
   excluded_deferred: Generated<number>;
   excluded_delivered: Generated<number>;
   excluded_failed: Generated<number>;
+  excluded_rejected: Generated<number>;
   excluded_sent: Generated<number>;
   excluded_suppressed: Generated<number>;
   failed: Generated<number>;
   project_id: number;
+  rejected: Generated<number>;
   sent: Generated<number>;
   shard: Generated<number>;
   suppressed: Generated<number>;
@@ -1043,7 +1045,6 @@ export interface DB {
   "control.identities": ControlIdentities;
   "control.intervention_mails": ControlInterventionMails;
   "control.interventions": ControlInterventions;
-  "control.judged_since": ControlJudgedSince;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;
@@ -1059,6 +1060,7 @@ export interface DB {
   "control.project_stats": ControlProjectStats;
   "control.projects": ControlProjects;
   "control.queue_restrictions": ControlQueueRestrictions;
+  "control.restriction_ends": ControlRestrictionEnds;
   "control.reversals": ControlReversals;
   "control.routes": ControlRoutes;
   "control.sessions": ControlSessions;

@@ -31,6 +31,7 @@ export interface Payloads {
   'endpoints.notify': Record<string, never>
   /** Every minute: sends notices to the owners of projects with an intervention that started or ended. */
   'interventions.notify': Record<string, never>
+  /** Evaluates the policies. */
   'policies.evaluate': Record<string, never>
   /**
    * Every minute, and after a forwarding route is created: sends confirmation requests to unconfirmed

@@ -239,9 +239,11 @@ const starts: [status: string, isQueued: boolean][] = [
 /** Every second project had an intervention that ended after its mail was accepted. */
 async function excludeHalf(): Promise<void> {
   // The projects do not exist.
-  await database.query('alter table control.judged_since drop constraint judged_since_project_id_fkey')
   await database.query(
-    `insert into control.judged_since (project_id, at)
+    'alter table control.restriction_ends drop constraint restriction_ends_project_id_fkey',
+  )
+  await database.query(
+    `insert into control.restriction_ends (project_id, ended_at)
      select id, postern.now() from generate_series($1::int, $1::int + $2::int, 2) as id`,
     [firstProject, projects],
   )
@@ -348,7 +350,7 @@ test('reports in random order, repeated, forged and late are applied once, and n
   const counts = await storedCounts()
   for (const [project, expected] of expectedCounts(recipients))
     assert.deepEqual(counts.get(project) ?? Object.fromEntries(isCounted.map((kind) => [kind, 0])), expected)
-  await assertCounted(database, 'project_id in (select project_id from control.judged_since)')
+  await assertCounted(database, 'project_id in (select project_id from control.restriction_ends)')
   t.diagnostic(
     `${submitted} reports about ${recipients.length} recipients, seed ${seed}, differences 0: ${JSON.stringify(Object.fromEntries(tally))}`,
   )

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { UnscopedDb } from '../../platform/db/db.ts'
+import { createLogger } from '../../platform/telemetry/log.ts'
 import { openDatabase, type TestDatabase } from './database.ts'
 
 const bucketMs = 5 * 60_000
@@ -21,7 +22,11 @@ export class VirtualTime {
 
   /** As deps of the worker's functions. */
   get deps() {
-    return { db: this.db, cells: { all: [{ name: 'mail', mail: this.mail }] as never } }
+    return {
+      db: this.db,
+      log: createLogger('silent'),
+      cells: { all: [{ name: 'mail', mail: this.mail }] as never },
+    }
   }
 
   async set(at: Date): Promise<void> {

@@ -14,7 +14,7 @@ export const shellOperations = [
 export type ShellOperation = (typeof shellOperations)[number]
 
 /**
- * Operations that workers perform: something expires, a gradual release is complete, or a policy acts on too many projects.
+ * Operations that workers perform: something expires, a gradual release is complete, or the breaker of a policy trips.
  * The actor is the system.
  */
 export const systemOperations = [

@@ -108,11 +108,13 @@ export async function end(
   return rows.toSorted((one, other) => one.id - other.id)
 }
 
-/** Policies do not judge what happened before. Workers read it when they count. */
-export async function writeJudgedSince(tx: Tx, projectId: number, at: Date): Promise<void> {
+/** Policies do not evaluate mail that was accepted before. Workers read it when they count. */
+export async function writeRestrictionEnd(tx: Tx, projectId: number, at: Date): Promise<void> {
   await sql`
-    insert into control.judged_since as existing (project_id, at) values (${projectId}, ${at})
-    on conflict (project_id) do update set at = greatest(existing.at, excluded.at)`.execute(tx)
+    insert into control.restriction_ends as existing (project_id, ended_at) values (${projectId}, ${at})
+    on conflict (project_id) do update set ended_at = greatest(existing.ended_at, excluded.ended_at)`.execute(
+    tx,
+  )
 }
 
 /** Moves the project's version only if the value changes. */

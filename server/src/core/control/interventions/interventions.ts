@@ -25,9 +25,9 @@ import {
   listInForce,
   type NewIntervention,
   update,
-  writeJudgedSince,
   writeLocked,
   writeRestriction,
+  writeRestrictionEnd,
 } from './interventions.sql.ts'
 import type { Intervention, InterventionConfig, InterventionEnd, InterventionKind } from './wire.ts'
 
@@ -241,7 +241,7 @@ async function endAll<Project extends Lockable>(
   )
   for (const row of ended) {
     await announceEnd(tx, row)
-    if (row.kind !== 'warn' && row.ended_at) await writeJudgedSince(tx, project.id, row.ended_at)
+    if (row.kind !== 'warn' && row.ended_at) await writeRestrictionEnd(tx, project.id, row.ended_at)
   }
   const changes = ended.map((after) => ({ before: rows.find(({ id }) => id === after.id) ?? null, after }))
   return { project: await settle(tx, project), changes }

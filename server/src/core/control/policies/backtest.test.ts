@@ -72,12 +72,12 @@ describe('a backtest', () => {
     await lockByHand(bad, 540, null)
     const result = await backtestPolicy(deps, policy(), 1)
     assert.deepEqual(
-      result.firings.map(({ project_id, value, counted, volume, recipients_stopped }) => [
-        ...[project_id, value, counted, volume, recipients_stopped],
+      result.firings.map(({ project_id, value, counted, baseline, recipients_stopped }) => [
+        ...[project_id, value, counted, baseline, recipients_stopped],
       ]),
       [[bad, 25, 50, 200, 70]],
     )
-    assert.deepEqual([result.fired, result.fired_projects, result.also_locked_projects], [1, 1, 1])
+    assert.deepEqual([result.firing_count, result.fired_project_count, result.also_locked_count], [1, 1, 1])
     assert.ok(result.firings[0]?.locked_by_administrator_at)
     assert.deepEqual(
       result.administrator_interventions.map(({ project_id, kind }) => [project_id, kind]),
@@ -101,7 +101,7 @@ describe('a backtest', () => {
     assert.equal((await firings({ minimum_volume: 90, cooldown_minutes: 5 })).length, 0)
   })
 
-  test('judges only the projects that the policy applies to', async () => {
+  test('evaluates only the projects that the policy applies to', async () => {
     const [old = 0, except = 0] = await insertProjects(database, 2)
     const [young = 0] = await insertProjects(database, 1, { ageDays: 3 })
     for (const id of [old, except, young]) await addCounters(id, 100, { sent: 200, bounced: 100 })
@@ -142,7 +142,7 @@ describe('a backtest', () => {
     )
     const statements = recordStatements(t)
     const result = await backtestPolicy(deps, policy({ signal: 'volume_spike' }), 30)
-    assert.ok(result.projects > 980 && result.projects <= 1000, `${result.projects} projects`)
+    assert.ok(result.project_count > 980 && result.project_count <= 1000, `${result.project_count} projects`)
     assert.equal(statements.about('sending_counters'), 1)
     for (const table of ['mail.messages', 'mail.recipients', 'mail.events', 'mail.dispatch', 'mail.attempts'])
       assert.equal(statements.about(table), 0)

@@ -1,10 +1,12 @@
 import type { Static } from 'typebox'
 import { databaseTime } from '../../../platform/db/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import { KeyedSemaphore } from '../../../platform/scheduling/keyed-semaphore.ts'
+import { bucketMinutes, bucketMs, projectsAtOnce, settlingMs } from './buckets.ts'
 import { withEnds } from './evaluation.ts'
-import { findFacts, listJudgeable } from './facts.sql.ts'
-import { firingsOf, type KnownIntervention, type ProjectFacts } from './judging.ts'
-import { type Candidate, findCandidates } from './signals.sql.ts'
+import { findFacts, listApplicable } from './facts.sql.ts'
+import { firingsOf, type KnownIntervention, type ProjectFacts } from './firing-rules.ts'
+import { type Candidate, findCandidates, maxCandidates } from './signals.sql.ts'
 import type { Backtest, PolicyConfig } from './wire.ts'
 
 /**
@@ -20,41 +22,43 @@ export interface BacktestDeps {
 
 type BacktestResult = Static<typeof Backtest>
 
-const projectsAtOnce = 1_000
-/** The mode does not matter. A backtest of more projects would not end while somebody waits for it. */
+/** A backtest of more projects would take too long for a request. */
 const maxProjects = 20_000
 const maxListed = 1_000
 const minute = 60_000
-const bucketMs = 5 * minute
-const settlingMs = minute
+const day = 24 * 60 * minute
+/** An administrator's lock within this time after a firing is taken as an answer to the same mail. */
+const lockedWithinMs = 7 * day
+
+/** A backtest can read millions of rows. The others wait. */
+const semaphore = new KeyedSemaphore<'backtest'>({ atOnce: 1, waitingAtMost: 5 })
 
 interface Period {
   from: Date
   to: Date
 }
 
-export async function backtestPolicy(
+export const backtestPolicy = (
   deps: BacktestDeps,
   policy: PolicyConfig,
   days: number,
-): Promise<BacktestResult> {
+): Promise<BacktestResult> => semaphore.run('backtest', () => backtest(deps, policy, days))
+
+async function backtest(deps: BacktestDeps, policy: PolicyConfig, days: number): Promise<BacktestResult> {
   const now = (await deps.db.read(databaseTime)).getTime()
   const to = new Date(Math.floor((now - settlingMs) / bucketMs) * bucketMs)
-  const period = { from: new Date(to.getTime() - days * 24 * 60 * minute), to }
-  const all = new Collected(policy, period)
+  const from = new Date(to.getTime() - days * day)
+  const { plan_ids: planIds, except_project_ids: exceptIds, younger_than_days } = policy.applies_to
+  const createdAfter = younger_than_days === null ? null : new Date(from.getTime() - younger_than_days * day)
+  const totals = new BacktestTotals(policy, { from, to })
   for (let afterId = 0; ; ) {
-    const ids = await deps.db.read((tx) =>
-      listJudgeable(tx, {
-        planIds: policy.applies_to.plan_ids,
-        exceptIds: policy.applies_to.except_project_ids,
-        ...{ afterId, limit: projectsAtOnce },
-      }),
-    )
-    if (ids.length > 0 && all.projects >= maxProjects) return all.result(false)
+    const page = { afterId, limit: projectsAtOnce }
+    const ids = await deps.db.read((tx) => listApplicable(tx, { planIds, exceptIds, createdAfter }, page))
+    if (ids.length > 0 && totals.projects >= maxProjects) return totals.result(false)
     for (const { mail, part } of byDatabase(ids, deps.mailDbFor)) {
-      await judge(deps.db, mail, part, policy, period, all)
+      if (!(await evaluate(deps.db, mail, part, policy, totals))) return totals.result(false)
     }
-    if (ids.length < projectsAtOnce) return all.result(true)
+    if (ids.length < projectsAtOnce) return totals.result(true)
     afterId = ids.at(-1) ?? 0
   }
 }
@@ -68,81 +72,81 @@ function byDatabase(ids: readonly number[], mailDbFor: BacktestDeps['mailDbFor']
   return [...parts].map(([mail, part]) => ({ mail, part }))
 }
 
-async function judge(
+/** Returns whether all candidates were read. */
+async function evaluate(
   db: Db,
   mail: Db,
   ids: readonly number[],
   policy: PolicyConfig,
-  { from, to }: Period,
-  all: Collected,
-): Promise<void> {
+  totals: BacktestTotals,
+): Promise<boolean> {
+  const { from, to } = totals.period
   const since = new Date(from.getTime() - policy.window_minutes * minute)
-  const projects = await db.read((tx) => findFacts(tx, ids, { since, policyId: null }))
+  const facts = await db.read((tx) => findFacts(tx, ids, { since, policyId: null }))
   const { kind, duration_minutes } = policy.intervention
+  const projects = facts.map(withEnds)
+  const followed_minutes = kind === 'warn' ? bucketMinutes : duration_minutes
   const candidates = await mail.read((tx) =>
-    findCandidates(tx, {
-      ...policy,
-      ...{ from, to, projects: projects.map(withEnds) },
-      followed_minutes: kind === 'warn' ? 5 : duration_minutes,
-    }),
+    findCandidates(tx, { ...policy, ...{ from, to, projects, followed_minutes } }),
   )
-  const known = new Map(projects.map((project) => [project.id, project]))
-  all.add(projects, firingsOf(policy, candidates, known), known)
+  const known = new Map(facts.map((project) => [project.id, project]))
+  totals.add(known, firingsOf(policy, candidates, known))
+  return candidates.length < maxCandidates
 }
 
-class Collected {
+class BacktestTotals {
   projects = 0
+  readonly period: Period
   readonly #policy: PolicyConfig
-  readonly #period: Period
   readonly #firings: BacktestResult['firings'] = []
   readonly #interventions: BacktestResult['administrator_interventions'] = []
+  /** Until when the simulated intervention in each project lasts. */
+  readonly #inForceUntil = new Map<number, number>()
 
   constructor(policy: PolicyConfig, period: Period) {
     this.#policy = policy
-    this.#period = period
+    this.period = period
   }
 
-  add(
-    projects: readonly ProjectFacts[],
-    firings: readonly Candidate[],
-    known: ReadonlyMap<number, ProjectFacts>,
-  ) {
-    this.projects += projects.length
+  add(projects: ReadonlyMap<number, ProjectFacts>, firings: readonly Candidate[]): void {
+    this.projects += projects.size
     for (const firing of firings) {
-      const project = known.get(firing.project_id)
-      if (project) this.#firings.push(this.#shown(firing, project))
+      const project = projects.get(firing.project_id)
+      if (project) this.#firings.push(this.#view(firing, project))
     }
-    for (const { id, name, interventions } of projects) {
+    for (const { id, name, interventions } of projects.values()) {
       for (const intervention of interventions.filter(isByAdministrator)) {
-        if (intervention.started_at >= this.#period.from) {
-          this.#interventions.push({
-            ...{ project_id: id, project_name: name, kind: intervention.kind },
-            created_at: intervention.started_at.toISOString(),
-            ended_at: intervention.ended_at?.toISOString() ?? null,
-          })
-        }
+        if (intervention.started_at < this.period.from) continue
+        this.#interventions.push({
+          ...{ project_id: id, project_name: name, kind: intervention.kind },
+          created_at: intervention.started_at.toISOString(),
+          ended_at: intervention.ended_at?.toISOString() ?? null,
+        })
       }
     }
   }
 
-  #shown(firing: Candidate, { name, interventions }: ProjectFacts): BacktestResult['firings'][number] {
-    const { project_id, at, value, counted, volume, sent_after } = firing
-    const lock = interventions
+  #view(firing: Candidate, { name, interventions }: ProjectFacts): BacktestResult['firings'][number] {
+    const { project_id, at, value, counted, baseline } = firing
+    const [lock] = interventions
       .filter((known) => known.kind === 'lock' && isByAdministrator(known) && known.started_at >= at)
-      .toSorted((one, other) => one.started_at.getTime() - other.started_at.getTime())[0]
+      .filter(({ started_at }) => started_at.getTime() - at.getTime() <= lockedWithinMs)
+      .toSorted((one, other) => one.started_at.getTime() - other.started_at.getTime())
     return {
-      ...{ project_id, project_name: name, at: at.toISOString(), value, counted, volume },
-      recipients_stopped: this.#stopped(at, sent_after),
+      ...{ project_id, project_name: name, at: at.toISOString(), value, counted, baseline },
+      recipients_stopped: this.#stopped(firing),
       locked_by_administrator_at: lock?.started_at.toISOString() ?? null,
     }
   }
 
-  #stopped(at: Date, sentAfter: number): number {
+  /** Nothing while an earlier simulated intervention is still in force, so that no recipient counts twice. */
+  #stopped({ project_id, at, sent_after }: Candidate): number {
     const { kind, pace_per_hour, duration_minutes } = this.#policy.intervention
-    if (kind === 'warn') return 0
-    const untilEnd = (this.#period.to.getTime() - at.getTime()) / minute
+    if (kind === 'warn' || (this.#inForceUntil.get(project_id) ?? 0) > at.getTime()) return 0
+    const untilEnd = (this.period.to.getTime() - at.getTime()) / minute
     const minutes = Math.min(duration_minutes ?? untilEnd, untilEnd)
-    return Math.max(0, sentAfter - Math.floor(((pace_per_hour ?? 0) * minutes) / 60))
+    this.#inForceUntil.set(project_id, at.getTime() + minutes * minute)
+    return Math.max(0, sent_after - Math.floor(((pace_per_hour ?? 0) * minutes) / 60))
   }
 
   result(isComplete: boolean): BacktestResult {
@@ -152,16 +156,16 @@ class Collected {
     const interventions = this.#interventions.toSorted((one, other) =>
       byText(one.created_at, other.created_at),
     )
-    const idsOf = (some: typeof firings) => new Set(some.map(({ project_id }) => project_id)).size
+    const countProjects = (some: typeof firings) => new Set(some.map(({ project_id }) => project_id)).size
     return {
-      from: this.#period.from.toISOString(),
-      to: this.#period.to.toISOString(),
-      projects: this.projects,
+      from: this.period.from.toISOString(),
+      to: this.period.to.toISOString(),
+      project_count: this.projects,
       is_complete: isComplete,
-      fired_projects: idsOf(firings),
-      fired: firings.length,
+      fired_project_count: countProjects(firings),
+      firing_count: firings.length,
       recipients_stopped: firings.reduce((sum, { recipients_stopped }) => sum + recipients_stopped, 0),
-      also_locked_projects: idsOf(
+      also_locked_count: countProjects(
         firings.filter(({ locked_by_administrator_at }) => locked_by_administrator_at !== null),
       ),
       firings: firings.slice(0, maxListed),
@@ -177,9 +181,12 @@ const isByAdministrator = ({ source }: KnownIntervention): boolean => source ===
 
 const assumptionsOf = ({ signal, applies_to, intervention }: PolicyConfig): string[] => [
   'Interventions that were in force at the time are taken as given. Mail that they stopped is not counted.',
-  ...(applies_to.plan_ids ? ['Each project is judged by the plan that it has today.'] : []),
-  ...(signal === 'score' ? ['The score of each project contains the correction that it has today.'] : []),
+  ...(applies_to.plan_ids ? ['Each project has the plan that it has today.'] : []),
+  ...(signal === 'score' ? ['The score of each project contains the offset that it has today.'] : []),
   ...(intervention.kind === 'pace'
     ? ['Recipients above the pace are counted as stopped, although a pace only delays them.']
+    : []),
+  ...(intervention.kind === 'hold'
+    ? ['Recipients are counted as stopped, although a hold only delays them.']
     : []),
 ]

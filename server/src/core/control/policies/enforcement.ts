@@ -1,8 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { databaseTime } from '../../../platform/db/clock.ts'
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
-import type { Actor } from '../audit/record.ts'
-import { recordAudit } from '../audit/record.ts'
+import { type Actor, recordAudit } from '../audit/record.ts'
 import {
   interventionChange,
   listInForce,
@@ -10,36 +9,43 @@ import {
   startIntervention,
 } from '../interventions/interventions.ts'
 import { findProject, lockProject, projectChange } from '../projects/projects.ts'
-import { listPending, lockPending, type PendingFiring, writeOutcome } from './evaluation.sql.ts'
-import { isAsStrict } from './judging.ts'
-import { findPolicy, type PolicyRow } from './policies.ts'
+import { listPending, lockPending, type PendingFiring, sharePolicy, writeOutcome } from './evaluation.sql.ts'
+import { isAsStrict } from './firing-rules.ts'
+import type { PolicyRow } from './policies.ts'
 import { firingSentence } from './sentences.ts'
 
 const enforcedAtOnce = 100
 
-const actorOf = ({ id }: PolicyRow): Actor => ({ kind: 'policy', id, email: null, ip: null, userAgent: null })
+const actorOf = ({ id }: PolicyRow): Actor => ({
+  kind: 'policy',
+  id,
+  email: null,
+  ip: null,
+  userAgent: null,
+})
 
 /**
  * Starts the interventions of firings that are pending, each in its own transaction with its audit row. Any number of workers
- * can do this concurrently. Returns how many it started.
+ * can do this concurrently. Returns how many it started. A failure for one project does not delay the others.
  */
 export async function enforceFirings(db: UnscopedDb, signal?: AbortSignal): Promise<number> {
   let started = 0
-  for (;;) {
-    const pending = await db.readOne((tx) => listPending(tx, enforcedAtOnce))
-    let failure: unknown
+  let failure: unknown
+  for (let afterId = 0; ; ) {
+    const pending = await db.readOne((tx) => listPending(tx, { afterId, limit: enforcedAtOnce }))
     for (const { id, project_id } of pending) {
       if (signal?.aborted) return started
       try {
         if (await db.transaction((tx) => enforce(tx, project_id, id))) started++
       } catch (error) {
-        // A failure for one project does not delay the others.
         failure ??= error
       }
+      afterId = id
     }
-    if (failure !== undefined) throw failure
-    if (pending.length < enforcedAtOnce) return started
+    if (pending.length < enforcedAtOnce) break
   }
+  if (failure !== undefined) throw failure
+  return started
 }
 
 async function enforce(tx: Tx, projectId: number, firingId: number): Promise<boolean> {
@@ -47,8 +53,8 @@ async function enforce(tx: Tx, projectId: number, firingId: number): Promise<boo
   const firing = await lockPending(tx, firingId)
   // Another worker was faster.
   if (!firing) return false
-  const policy = await findPolicy(tx, firing.policy_id)
-  if (!(await isNeeded(tx, policy, projectId))) {
+  const policy = await sharePolicy(tx, firing.policy_id)
+  if (!(await isStillWanted(tx, policy, firing))) {
     await writeOutcome(tx, firing.id, null)
     return false
   }
@@ -80,11 +86,16 @@ async function enforce(tx: Tx, projectId: number, firingId: number): Promise<boo
   return true
 }
 
-/** Not if an administrator turned the policy off, or started something as strict, in the meantime. */
-async function isNeeded(tx: Tx, { mode, tripped_at, kind }: PolicyRow, projectId: number): Promise<boolean> {
-  if (mode === 'off' || (mode === 'shadow' && tripped_at === null)) return false
-  const inForce = await listInForce(tx, projectId)
-  return inForce.length < maxInForce && !inForce.some((current) => isAsStrict(current.kind, kind))
+/** Not if the policy was edited in the meantime, or something as strict was started, or the firing is old. */
+async function isStillWanted(tx: Tx, policy: PolicyRow, firing: PendingFiring): Promise<boolean> {
+  // The breaker also changes the version, and what it allowed is enforced.
+  const expected = firing.policy_version + (policy.tripped_at === null ? 0 : 1)
+  if (firing.is_old || policy.version !== expected) return false
+  const inForce = await listInForce(tx, firing.project_id)
+  return (
+    inForce.length < maxInForce &&
+    !inForce.some((current) => current.drains_before === null && isAsStrict(current, policy))
+  )
 }
 
 async function expiryOf(tx: Tx, { duration_minutes }: PolicyRow): Promise<string | null> {
@@ -92,10 +103,10 @@ async function expiryOf(tx: Tx, { duration_minutes }: PolicyRow): Promise<string
   return new Date((await databaseTime(tx)).getTime() + duration_minutes * 60_000).toISOString()
 }
 
-const evidenceOf = (policy: PolicyRow, { at, value, counted, volume, policy_version }: PendingFiring) => ({
+const evidenceOf = (policy: PolicyRow, { at, value, counted, baseline, policy_version }: PendingFiring) => ({
   at: at.toISOString(),
   signal: policy.signal,
   window_minutes: policy.window_minutes,
   threshold: policy.threshold,
-  ...{ value, counted, volume, policy_version },
+  ...{ value, counted, baseline, policy_version },
 })

@@ -3,15 +3,15 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { PolicyRow } from './policies.sql.ts'
 import type { Candidate } from './signals.sql.ts'
 
-/** The ends of the last bucket that was judged and of the last one that can be judged. Null: nothing was judged before. */
+/** The ends of the last bucket that was evaluated, null for none, and of the last one that can be evaluated. */
 export async function findProgress(
   tx: ReadTx,
   cell: string,
-  settlingSeconds: number,
-): Promise<{ judged_until: Date | null; closed_until: Date; has_policies: boolean }> {
-  const { rows } = await sql<{ judged_until: Date | null; closed_until: Date; has_policies: boolean }>`
-    select (select judged_until from control.policy_progress where cell = ${cell}) as judged_until,
-           date_bin('5 minutes', postern.now() - ${settlingSeconds} * interval '1 second', 'epoch') as closed_until,
+  settlingMs: number,
+): Promise<{ evaluated_until: Date | null; closed_until: Date; has_policies: boolean }> {
+  const { rows } = await sql<{ evaluated_until: Date | null; closed_until: Date; has_policies: boolean }>`
+    select (select evaluated_until from control.policy_progress where cell = ${cell}) as evaluated_until,
+           date_bin('5 minutes', postern.now() - ${settlingMs} * interval '1 millisecond', 'epoch') as closed_until,
            exists (select from control.policies where mode <> 'off') as has_policies`.execute(tx)
   const [row] = rows
   if (!row) throw new Error('the database returned no row')
@@ -25,17 +25,24 @@ export async function moveProgress(
   { before, after, active }: { before: Date | null; after: Date; active: number },
 ): Promise<boolean> {
   const { rows } = await sql`
-    insert into control.policy_progress as progress (cell, judged_until, active_projects)
+    insert into control.policy_progress as progress (cell, evaluated_until, active_projects)
     values (${cell}, ${after}, ${active})
-    on conflict (cell) do update set judged_until = excluded.judged_until, active_projects = excluded.active_projects
-      where progress.judged_until is not distinct from ${before}::timestamptz
+    on conflict (cell) do update set evaluated_until = excluded.evaluated_until, active_projects = excluded.active_projects
+      where progress.evaluated_until is not distinct from ${before}::timestamptz
     returning true`.execute(tx)
   return rows.length === 1
 }
 
-export async function countActive(tx: ReadTx): Promise<number> {
+/** Deletes the progress of cells that no longer exist. */
+export async function deleteOtherProgress(tx: Tx, cells: readonly string[]): Promise<void> {
+  await sql`delete from control.policy_progress where cell <> all(${cells}::text[])`.execute(tx)
+}
+
+/** The number of active projects in all cells that are evaluated at about this time. */
+export async function sumActive(tx: ReadTx, at: Date): Promise<number> {
   const { rows } = await sql<{ active: number }>`
-    select coalesce(sum(active_projects), 0)::int as active from control.policy_progress`.execute(tx)
+    select coalesce(sum(active_projects), 0)::int as active from control.policy_progress
+     where evaluated_until > ${at}::timestamptz - interval '1 hour'`.execute(tx)
   return rows[0]?.active ?? 0
 }
 
@@ -46,13 +53,19 @@ export async function listEvaluated(tx: ReadTx): Promise<PolicyRow[]> {
   return rows
 }
 
-/** The number of projects that the policy has acted on in the hour up to `at`. */
-export async function countEnforced(tx: ReadTx, policyId: number, at: Date): Promise<number> {
-  const { rows } = await sql<{ enforced: number }>`
-    select count(distinct project_id)::int as enforced from control.firings
-     where policy_id = ${policyId} and at > ${at}::timestamptz - interval '1 hour'
+/**
+ * The projects that the policy has acted on in the hour up to `at`, and in the last hour: after an interruption, many hours
+ * are evaluated at once.
+ */
+export async function listActedOn(tx: ReadTx, policyId: number, at: Date): Promise<Set<number>> {
+  const { rows } = await sql<{ project_id: number }>`
+    select project_id from control.firings
+     where policy_id = ${policyId} and at > ${at}::timestamptz - interval '1 hour' and outcome in ('pending', 'enforced')
+    union
+    select project_id from control.firings
+     where policy_id = ${policyId} and created_at > postern.now() - interval '1 hour'
        and outcome in ('pending', 'enforced')`.execute(tx)
-  return rows[0]?.enforced ?? 0
+  return new Set(rows.map(({ project_id }) => project_id))
 }
 
 export async function insertFirings(
@@ -62,18 +75,20 @@ export async function insertFirings(
 ): Promise<void> {
   const each = <T>(value: (firing: (typeof firings)[number]) => T): T[] => firings.map(value)
   await sql`
-    insert into control.firings (policy_id, policy_version, project_id, at, value, counted, volume, outcome)
+    insert into control.firings (policy_id, policy_version, project_id, at, value, counted, baseline, outcome)
     select ${id}, ${version}, * from unnest(
       ${each(({ project_id }) => project_id)}::bigint[], ${each(({ at }) => at)}::timestamptz[],
       ${each(({ value }) => value)}::float8[], ${each(({ counted }) => counted)}::bigint[],
-      ${each(({ volume }) => volume)}::float8[], ${each(({ outcome }) => outcome)}::text[])`.execute(tx)
+      ${each(({ baseline }) => baseline)}::float8[], ${each(({ outcome }) => outcome)}::text[])`.execute(tx)
 }
 
-export async function listPending(tx: ReadTx, limit: number): Promise<{ id: number; project_id: number }[]> {
+export async function listPending(
+  tx: ReadTx,
+  { afterId, limit }: { afterId: number; limit: number },
+): Promise<{ id: number; project_id: number }[]> {
   const { rows } = await sql<{ id: number; project_id: number }>`
-    select id, project_id from control.firings where outcome = 'pending' order by id limit ${limit}`.execute(
-    tx,
-  )
+    select id, project_id from control.firings
+     where outcome = 'pending' and id > ${afterId} order by id limit ${limit}`.execute(tx)
   return rows
 }
 
@@ -85,14 +100,27 @@ export interface PendingFiring {
   at: Date
   value: number
   counted: number
-  volume: number
+  baseline: number
+  /** It was recorded more than an hour ago. */
+  is_old: boolean
 }
 
 export async function lockPending(tx: Tx, id: number): Promise<PendingFiring | undefined> {
   const { rows } = await sql<PendingFiring>`
-    select id, policy_id, policy_version, project_id, at, value, counted, volume from control.firings
-     where id = ${id} and outcome = 'pending' for update`.execute(tx)
+    select id, policy_id, policy_version, project_id, at, value, counted, baseline,
+           created_at < postern.now() - interval '1 hour' as is_old
+      from control.firings where id = ${id} and outcome = 'pending' for update`.execute(tx)
   return rows[0]
+}
+
+/** Keeps the policy as it is until the transaction ends. */
+export async function sharePolicy(tx: Tx, id: number): Promise<PolicyRow> {
+  const { rows } = await sql<PolicyRow>`
+    select * from control.policies where id = ${id} for share`.execute(tx)
+  const [row] = rows
+  // A firing is deleted with its policy.
+  if (!row) throw new Error(`policy ${id} does not exist`)
+  return row
 }
 
 export async function writeOutcome(tx: Tx, id: number, interventionId: number | null): Promise<void> {

@@ -6,9 +6,11 @@ import { testDatabase } from '../../../testing/harness/database.ts'
 import { VirtualTime } from '../../../testing/harness/virtual-time.ts'
 import { countSending, type SendingCount } from '../../mail/counters/counters.ts'
 import { endExpired } from '../interventions/expiry.ts'
+import { endIntervention, startIntervention } from '../interventions/interventions.ts'
+import { lockProject } from '../projects/projects.ts'
 import { enforceFirings } from './enforcement.ts'
-import { evaluatePolicies } from './evaluation.ts'
-import { runPolicies } from './run.ts'
+import { evaluateNext } from './evaluation.ts'
+import { runPolicies } from './run-policies.ts'
 
 const database = await testDatabase()
 const time = new VirtualTime(database)
@@ -17,7 +19,10 @@ const time = new VirtualTime(database)
 const [warning, pacing, locking] = [1, 2, 3]
 
 const setMode = (mode: string, ...ids: number[]) =>
-  database.query(`update control.policies set mode = $1, tripped_at = null where id = any($2)`, [mode, ids])
+  database.query(
+    `update control.policies set mode = $1, tripped_at = null, version = version + 1 where id = any($2)`,
+    [mode, ids],
+  )
 
 const count = (counts: Omit<SendingCount, 'messageId'>[]) =>
   time.mail.transaction((tx) =>
@@ -26,6 +31,13 @@ const count = (counts: Omit<SendingCount, 'messageId'>[]) =>
       counts.map((one) => ({ ...one, messageId: randomUUIDv7() })),
     ),
   )
+
+/** Returns the number of buckets that it evaluated. */
+async function evaluateAll({ deps, mail }: VirtualTime): Promise<number> {
+  let evaluated = 0
+  while (await evaluateNext(deps, { name: 'mail', mail })) evaluated++
+  return evaluated
+}
 
 /** Ends the current five minutes and evaluates them. */
 async function nextBucket(): Promise<void> {
@@ -57,7 +69,7 @@ beforeEach(async () => {
   await database.query(
     `update control.interventions set ended_at = postern.now(), ended_by = 'administrator' where ended_at is null`,
   )
-  await database.query('delete from control.judged_since')
+  await database.query('delete from control.restriction_ends')
   await database.query('delete from mail.sending_counters')
   await setMode('shadow', 1, 2, 3, 4, 5, 6)
   await time.pass(60)
@@ -127,7 +139,7 @@ describe('evaluation of policies', () => {
     assert.deepEqual(await interventions(), [])
   })
 
-  test('judges every bucket once, whatever the number of workers', async () => {
+  test('evaluates every bucket once, whatever the number of workers', async () => {
     await setMode('enforce', locking)
     const [project = 0] = await insertProjects(database, 1)
     await count([{ projectId: project, sent: 400, bounced: 100 }])
@@ -139,11 +151,9 @@ describe('evaluation of policies', () => {
         return other
       }),
     )
-    const judged = await Promise.all(
-      others.map(({ db, mail }) => evaluatePolicies(db, { name: 'mail', mail })),
-    )
+    const evaluated = await Promise.all(others.map(evaluateAll))
     assert.equal(
-      judged.reduce((sum, one) => sum + one, 0),
+      evaluated.reduce((sum, one) => sum + one, 0),
       2,
     )
     const started = await Promise.all(others.map(({ db }) => enforceFirings(db)))
@@ -159,7 +169,7 @@ describe('evaluation of policies', () => {
     const [project = 0] = await insertProjects(database, 1)
     await count([{ projectId: project, sent: 400, bounced: 100 }])
     await time.pass(6.1)
-    assert.equal(await evaluatePolicies(time.db, { name: 'mail', mail: time.mail }), 2)
+    assert.equal(await evaluateAll(time), 2)
     assert.deepEqual((await firings()).map(({ outcome }) => outcome).toSorted(), ['pending'])
     await setMode('off', locking)
     assert.equal(await enforceFirings(time.db), 0)
@@ -212,12 +222,73 @@ describe('evaluation of policies', () => {
     assert.deepEqual(outcomes, [...Array(7).fill('enforced'), 'recorded', 'recorded'])
   })
 
-  test('after a long interruption, only the last 24 hours are judged', async () => {
+  test('after a long interruption, only the last 24 hours are evaluated', async () => {
+    const [early = 0, late = 0] = await insertProjects(database, 2)
+    await count([{ projectId: early, sent: 1000, bounced: 120 }])
+    await time.pass(3 * 60)
+    await count([{ projectId: late, sent: 1000, bounced: 120 }])
+    await time.pass(23 * 60)
+    await runPolicies(time.deps)
+    assert.deepEqual(
+      (await firings()).map(({ policy_id, project_id }) => [policy_id, project_id]),
+      [
+        [warning, late],
+        [pacing, late],
+      ],
+    )
+  })
+
+  test('an interruption does not multiply what the breaker allows', async () => {
+    await setMode('enforce', locking)
+    const projects = await insertProjects(database, 30)
+    for (let hour = 0; hour < 10; hour++) {
+      const part = projects.slice(hour * 3, hour * 3 + 3)
+      await count(part.map((projectId) => ({ projectId, sent: 400, bounced: 400 })))
+      await time.pass(60)
+    }
+    await runPolicies(time.deps)
+    assert.equal((await interventions()).length, 5)
+  })
+
+  test('a firing of an edited policy is not enforced', async () => {
+    await setMode('enforce', warning)
     const [project = 0] = await insertProjects(database, 1)
-    await count([{ projectId: project, sent: 1000, bounced: 120 }])
-    await time.pass(26 * 60)
-    await runPolicies(time.deps)
-    await runPolicies(time.deps)
+    await count([{ projectId: project, sent: 1000, bounced: 60 }])
+    await time.pass(6.1)
+    await evaluateAll(time)
+    await database.query(
+      `update control.policies set kind = 'lock', threshold = 30, version = version + 1 where id = $1`,
+      [warning],
+    )
+    await enforceFirings(time.db)
+    await database.query(`update control.policies set kind = 'warn', threshold = 5 where id = $1`, [warning])
+    assert.deepEqual(await interventions(), [])
+  })
+
+  test('late bounces are not a volume of their own', async () => {
+    const [project = 0] = await insertProjects(database, 1)
+    await count([{ projectId: project, sent: 20_000, delivered: 19_700 }])
+    await time.pass(120)
+    await count([{ projectId: project, bounced: 300 }])
+    await nextBucket()
     assert.deepEqual(await firings(), [])
+  })
+
+  test('does not fire in the bucket in which an administrator ends a lock', async () => {
+    await setMode('enforce', locking)
+    const [project = 0] = await insertProjects(database, 1)
+    await count([{ projectId: project, sent: 400, bounced: 60 }])
+    const lock = await time.db.transaction(async (tx) =>
+      startIntervention(tx, await lockProject(tx, project), {
+        ...{ kind: 'lock', actorId: null, reason: 'By hand' },
+      }),
+    )
+    await time.pass(6)
+    await count([{ projectId: project, bounced: 60 }])
+    await time.db.transaction(async (tx) =>
+      endIntervention(tx, await lockProject(tx, project), lock.row, 'administrator'),
+    )
+    await nextBucket()
+    assert.deepEqual(await interventions(), [])
   })
 })

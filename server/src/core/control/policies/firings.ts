@@ -16,7 +16,7 @@ export const firingView = (row: FiringRow): Static<typeof Firing> => ({
   at: row.at.toISOString(),
   value: row.value,
   counted: row.counted,
-  volume: row.volume,
+  baseline: row.baseline,
   outcome: row.outcome,
   intervention_id: row.intervention_id,
   created_at: row.created_at.toISOString(),

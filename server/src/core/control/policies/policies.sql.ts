@@ -20,8 +20,8 @@ const one = (rows: PolicyRow[]): PolicyRow => {
 }
 
 /**
- * Serializes all changes of policies until the transaction ends, because names are unique and the number is limited. Reads
- * and new firings do not wait.
+ * Serializes all changes of policies until the transaction ends, because names are unique and the number is limited. The
+ * evaluation takes it too. Reads do not wait.
  */
 export async function lockTable(tx: Tx): Promise<void> {
   await sql`lock table control.policies in share row exclusive mode`.execute(tx)

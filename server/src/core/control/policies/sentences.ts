@@ -6,7 +6,7 @@ interface Figures {
   at: Date
   value: number
   counted: number
-  volume: number
+  baseline: number
 }
 
 const rateNames = {
@@ -33,17 +33,17 @@ export function firingSentence(
   return `${what} in the ${windowText(window_minutes)} before ${at}. The threshold of the policy "${name}" is ${show(threshold)}${unit}.`
 }
 
-function described(signal: Signal, { value, counted, volume }: Figures): [text: string, unit: string] {
+function described(signal: Signal, { value, counted, baseline }: Figures): [text: string, unit: string] {
   if (signal === 'score')
-    return [`The score was ${show(value)}, computed from ${show(volume)} recipients`, '']
+    return [`The score was ${show(value)}, computed from ${show(baseline)} recipients`, '']
   if (signal === 'volume_spike') {
     return [
-      `The volume was ${show(counted)} recipients, ${show(value)} times the usual ${show(volume)}`,
+      `The volume was ${show(counted)} recipients, ${show(value)} times the usual ${show(baseline)}`,
       ' times',
     ]
   }
   return [
-    `The ${rateNames[signal]} was ${show(value)} % (${show(counted)} of ${show(volume)} recipients)`,
+    `The ${rateNames[signal]} was ${show(value)} % (${show(counted)} of ${show(baseline)} recipients)`,
     ' %',
   ]
 }

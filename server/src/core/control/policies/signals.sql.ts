@@ -1,28 +1,29 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { scoreSql } from '../reputation/score-expression.ts'
+import { bucketMinutes } from './buckets.ts'
 import type { Signal } from './wire.ts'
 
 // Evaluates the signal of a policy in SQL, for many projects and buckets with one statement. The evaluation of new buckets
 // and backtests use the same statement, so they agree.
 //
-// A window never reaches back beyond the end of the project's last intervention: what happened before has been answered.
+// A window never reaches back beyond the end of the project's last pace, hold or lock.
 
 export interface SignalQuestion {
   signal: Signal
   window_minutes: number
   threshold: number
   minimum_volume: number
-  /** The buckets that are judged: from the first, up to and excluding the last. */
+  /** The buckets that are evaluated: from the first, up to and excluding the last. */
   from: Date
   to: Date
   /** At most a thousand. */
-  projects: readonly JudgedProject[]
+  projects: readonly EvaluatedProject[]
   /** For how long after a bucket `sent_after` counts. Null: until `to`. */
   followed_minutes: number | null
 }
 
-export interface JudgedProject {
+export interface EvaluatedProject {
   id: number
   score_offset: number
   /** When paces, holds and locks of the project ended, in any order. */
@@ -36,28 +37,33 @@ export interface Candidate {
   at: Date
   value: number
   counted: number
-  volume: number
+  baseline: number
   /** Recipients handed over after the bucket. */
   sent_after: number
 }
 
-const bucketSeconds = 300
+/** More are not returned. A threshold that is far too low would otherwise return every bucket of every project. */
+export const maxCandidates = 50_000
+
+const bucketSeconds = bucketMinutes * 60
 const bucketsPerDay = 86_400 / bucketSeconds
 const baselineBuckets = 28 * bucketsPerDay
 
 interface Expressions {
-  /** What a bucket must contain for its project to be judged in it. */
+  /** What a bucket must contain for its project to be evaluated in it. */
   own: RawBuilder<unknown>
   counted: RawBuilder<unknown>
-  volume: RawBuilder<unknown>
+  /** What `counted` is compared with. */
+  baseline: RawBuilder<unknown>
   value: RawBuilder<unknown>
 }
 
-const volume = sql`greatest(window_sent, window_delivered + window_bounced + window_failed)::float8`
+/** Recipients that were sent to, or rejected without having been sent. Later reports do not add to it. */
+const volume = sql`(window_sent + window_rejected)::float8`
 const rate = (kind: string, counted: string, of: RawBuilder<unknown> = volume): Expressions => ({
   own: sql.ref(kind),
   counted: sql.ref(counted),
-  volume: of,
+  baseline: of,
   value: sql`100 * ${sql.ref(counted)} / nullif(${of}, 0)`,
 })
 
@@ -67,15 +73,15 @@ const expressions: Record<Signal, Expressions> = {
   failure_rate: rate('failed', 'window_failed'),
   suppressed_rate: rate('suppressed', 'window_suppressed', sql`(${volume} + window_suppressed)`),
   volume_spike: {
-    own: sql`sent`,
+    own: sql`sent + rejected`,
     counted: volume,
-    volume: sql`usual_volume`,
+    baseline: sql`usual_volume`,
     value: sql`${volume} / usual_volume`,
   },
   score: {
     own: sql`bounced + failed + complained`,
     counted: sql`window_bounced + window_failed + window_complained`,
-    volume,
+    baseline: volume,
     value: sql`least(100, greatest(0, score_offset + ${scoreSql({
       sent: sql`window_sent`,
       delivered: sql`window_delivered`,
@@ -96,16 +102,16 @@ const usualVolume = (windowBuckets: number) => sql`
 
 /** How far back the statement reads for the first bucket. */
 const lookBackMinutes = ({ signal, window_minutes }: Pick<SignalQuestion, 'signal' | 'window_minutes'>) =>
-  window_minutes + (signal === 'volume_spike' ? baselineBuckets * 5 : 0)
+  window_minutes + (signal === 'volume_spike' ? baselineBuckets * bucketMinutes : 0)
 
 export async function findCandidates(tx: ReadTx, question: SignalQuestion): Promise<Candidate[]> {
   const { signal, window_minutes, threshold, minimum_volume, from, to, projects, followed_minutes } = question
-  const { own, counted, volume: comparedWith, value } = expressions[signal]
-  const windowBuckets = window_minutes / 5
+  const { own, counted, baseline, value } = expressions[signal]
+  const windowBuckets = window_minutes / bucketMinutes
   const isSpike = signal === 'volume_spike'
-  const ends = projects.flatMap(({ id, ends: own }) => own.map((at) => ({ id, at })))
+  const ends = projects.flatMap(({ id, ends: times }) => times.map((at) => ({ id, at })))
   const since = new Date(from.getTime() - lookBackMinutes(question) * 60_000)
-  const minimum = isSpike ? volume : comparedWith
+  const minimum = isSpike ? volume : baseline
   const { rows } = await sql<Candidate>`
     with project as materialized (
       select project.id, score_offset, coalesce(ends, '{}') as ends
@@ -116,10 +122,10 @@ export async function findCandidates(tx: ReadTx, question: SignalQuestion): Prom
                        as ended (id, at) group by id) as ended using (id)
     ), counters as (
       select id, score_offset, extract(epoch from bucket_at)::bigint / ${bucketSeconds}::int as bucket_no,
-             -- Buckets between the same two ends are judged together.
+             -- Windows do not reach across an end.
              width_bucket(bucket_at, ends) as period, counter.*
         from project cross join lateral (
-          select bucket_at, sent, delivered, bounced, failed, complained, suppressed, excluded_sent
+          select bucket_at, sent, delivered, bounced, failed, complained, suppressed, rejected, excluded_sent
             from mail.sending_counters
            where shard = postern.shard_of(project.id) and project_id = project.id
              and bucket_at >= ${since} and bucket_at < ${to}
@@ -127,7 +133,8 @@ export async function findCandidates(tx: ReadTx, question: SignalQuestion): Prom
     ), summed as (
       select *, sum(sent) over recent as window_sent, sum(delivered) over recent as window_delivered,
              sum(bounced) over recent as window_bounced, sum(failed) over recent as window_failed,
-             sum(complained) over recent as window_complained, sum(suppressed) over recent as window_suppressed
+             sum(complained) over recent as window_complained, sum(suppressed) over recent as window_suppressed,
+             sum(rejected) over recent as window_rejected
              ${
                isSpike
                  ? sql`, coalesce(sum(sent + excluded_sent) over earlier, 0) as earlier_sent,
@@ -149,33 +156,59 @@ export async function findCandidates(tx: ReadTx, question: SignalQuestion): Prom
                          range between 1::bigint following and ${
                            followed_minutes === null
                              ? sql`unbounded`
-                             : sql`${Math.max(1, Math.floor(followed_minutes / 5))}::bigint`
+                             : sql`${Math.max(1, Math.floor(followed_minutes / bucketMinutes))}::bigint`
                          } following)
-    ), judged as (
+    ), evaluated as (
       select *${isSpike ? sql`, ${usualVolume(windowBuckets)} as usual_volume` : sql``} from summed
        where bucket_at >= ${from}
     )
     select id as project_id, bucket_at + interval '5 minutes' as at, (${value})::float8 as value,
-           (${counted})::bigint as counted, (${comparedWith})::float8 as volume, sent_after::bigint
-      from judged
+           (${counted})::bigint as counted, (${baseline})::float8 as baseline, sent_after::bigint
+      from evaluated
      where ${own} > 0 and ${minimum} >= ${minimum_volume}
        and ${value} ${signal === 'score' ? sql`<=` : sql`>=`} ${threshold}::float8
-     order by bucket_at, id`.execute(tx)
+     order by bucket_at, id limit ${maxCandidates}`.execute(tx)
   return rows
 }
 
-/** The projects with counters in one bucket, and their number in the hour that ends with it. */
-export async function findActive(
-  tx: ReadTx,
-  bucket: Date,
-): Promise<{ project_ids: number[]; in_last_hour: number }> {
-  const { rows } = await sql<{ project_ids: number[]; in_last_hour: number }>`
-    select coalesce(array_agg(project_id order by project_id) filter (where is_current), '{}') as project_ids,
-           count(*)::int as in_last_hour
-      from (select project_id, bool_or(bucket_at = ${bucket}) as is_current from mail.sending_counters
-             where bucket_at > ${bucket}::timestamptz - interval '1 hour' and bucket_at <= ${bucket}
-             group by project_id) as active`.execute(tx)
-  const [row] = rows
-  if (!row) throw new Error('the database returned no row')
-  return row
+/** What a project has in one bucket. */
+export interface ActiveProject {
+  project_id: number
+  sent: number
+  rejected: number
+  bounced: number
+  failed: number
+  complained: number
+  suppressed: number
+}
+
+/** Whether the bucket adds to what the signal counts. The same condition as in the statement above. */
+export function isCounted(signal: Signal, active: ActiveProject): boolean {
+  const { sent, rejected, bounced, failed, complained, suppressed } = active
+  const counts: Record<Signal, number> = {
+    ...{
+      bounce_rate: bounced,
+      complaint_rate: complained,
+      failure_rate: failed,
+      suppressed_rate: suppressed,
+    },
+    ...{ volume_spike: sent + rejected, score: bounced + failed + complained },
+  }
+  return counts[signal] > 0
+}
+
+/** The projects with counters in one bucket. */
+export async function findActive(tx: ReadTx, bucket: Date): Promise<ActiveProject[]> {
+  const { rows } = await sql<ActiveProject>`
+    select project_id, sent, rejected, bounced, failed, complained, suppressed from mail.sending_counters
+     where bucket_at = ${bucket} order by project_id`.execute(tx)
+  return rows
+}
+
+/** The number of projects with counters in the hour that ends with the bucket. */
+export async function countActive(tx: ReadTx, bucket: Date): Promise<number> {
+  const { rows } = await sql<{ active: number }>`
+    select count(distinct project_id)::int as active from mail.sending_counters
+     where bucket_at > ${bucket}::timestamptz - interval '1 hour' and bucket_at <= ${bucket}`.execute(tx)
+  return rows[0]?.active ?? 0
 }

@@ -1,24 +1,21 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 import { InterventionFields, interventionKinds } from '../interventions/wire.ts'
+import { bucketMinutes } from './buckets.ts'
 
 export const policyModes = ['off', 'shadow', 'enforce'] as const
 export type PolicyMode = (typeof policyModes)[number]
 
 export const signals = [
-  ...['bounce_rate', 'complaint_rate', 'failure_rate', 'suppressed_rate'],
-  ...['volume_spike', 'score'],
+  'bounce_rate',
+  'complaint_rate',
+  'failure_rate',
+  'suppressed_rate',
+  'volume_spike',
+  'score',
 ] as const
-export type Signal =
-  | 'bounce_rate'
-  | 'complaint_rate'
-  | 'failure_rate'
-  | 'suppressed_rate'
-  | 'volume_spike'
-  | 'score'
+export type Signal = (typeof signals)[number]
 
-/** The sending counters are kept per bucket of this length, and each bucket is judged once. */
-export const bucketMinutes = 5
 /** The score is always computed from seven days. */
 export const scoreWindowMinutes = 7 * 24 * 60
 const dayMinutes = 24 * 60
@@ -38,9 +35,9 @@ const AppliesTo = Type.Object(
         description: 'Only projects that were created more recently.',
       }),
     ),
-    except_project_ids: Type.Array(Id, { maxItems: 1000, description: 'Projects that are never judged.' }),
+    except_project_ids: Type.Array(Id, { maxItems: 1000, description: 'Projects that are never evaluated.' }),
   },
-  { additionalProperties: false, description: 'The projects that the policy judges.' },
+  { additionalProperties: false, description: 'The projects that the policy evaluates.' },
 )
 
 const PolicyIntervention = Type.Object(
@@ -64,9 +61,9 @@ export const PolicyFields = {
       '`off`: not evaluated. `shadow`: firings are recorded and nothing else happens. `enforce`: a firing starts the intervention.',
   }),
   applies_to: AppliesTo,
-  signal: oneOf(signals as readonly Signal[], {
+  signal: oneOf(signals, {
     description:
-      'Rates are in percent of the volume. `suppressed_rate`: in percent of the volume and the suppressed recipients. `volume_spike`: the volume compared with the average of the project over the previous four weeks. `score`: the reputation score.',
+      'Rates are in percent of the volume. `suppressed_rate`: in percent of the volume and the suppressed recipients. `volume_spike`: the volume compared with the average of the project over the previous four weeks. `score`: computed like the reputation score, over 7 × 24 hours.',
   }),
   window_minutes: Type.Integer({
     minimum: bucketMinutes,
@@ -99,7 +96,7 @@ export const Policy = Type.Object(
     tripped_at: nullable({
       ...Timestamp,
       description:
-        'When the breaker set the mode to `shadow`, because the policy had acted on too many projects. Null after the mode is edited.',
+        'When the breaker set the mode to `shadow`, because the policy had reached its limit of projects per hour. Null after the mode is edited.',
     }),
     version: Type.Integer(),
     created_at: Timestamp,
@@ -116,10 +113,11 @@ export const Figures = {
   value: Type.Number({ description: 'The signal: a rate in percent, a factor or a score.' }),
   counted: Type.Integer({
     description:
-      'The bounces, complaints, failures or suppressed recipients; for `volume_spike`, the volume.',
+      'The number of bounces, complaints, failures or suppressed recipients; for `volume_spike`, the volume.',
   }),
-  volume: Type.Number({
-    description: 'What the count is compared with; for `volume_spike`, the average of the four weeks before.',
+  baseline: Type.Number({
+    description:
+      'What `counted` is compared with: the volume, that is the number of recipients sent to; for `volume_spike`, the usual volume.',
   }),
 }
 
@@ -132,11 +130,11 @@ export const Firing = Type.Object(
     policy_id: Type.Integer(),
     policy_version: Type.Integer(),
     project_id: Type.Integer(),
-    at: { ...Timestamp, description: 'The end of the bucket that was judged.' },
+    at: { ...Timestamp, description: 'The end of the bucket of five minutes that was evaluated.' },
     ...Figures,
     outcome: oneOf(firingOutcomes, {
       description:
-        '`recorded`: nothing was done, because the policy was in shadow. `pending`: a worker starts the intervention within seconds. `enforced`: the intervention was started. `skipped`: the policy was turned off, or a stricter intervention started, in between.',
+        '`recorded`: nothing was done, because the policy was in shadow or had reached its limit. `pending`: a worker starts the intervention within seconds. `enforced`: the intervention was started. `skipped`: before it could start, the policy was edited, or an intervention at least as strict was in force.',
     }),
     intervention_id: nullable(Type.Integer()),
     created_at: Timestamp,
@@ -166,12 +164,14 @@ export const Backtest = Type.Object(
   {
     from: Timestamp,
     to: Timestamp,
-    projects: Type.Integer({ description: 'The number of projects that were judged.' }),
-    is_complete: Type.Boolean({ description: 'False if there are more projects than one backtest judges.' }),
-    fired_projects: Type.Integer(),
-    fired: Type.Integer(),
+    project_count: Type.Integer({ description: 'The number of projects to which the policy was applied.' }),
+    is_complete: Type.Boolean({
+      description: 'False if there are more projects or firings than one backtest evaluates.',
+    }),
+    fired_project_count: Type.Integer(),
+    firing_count: Type.Integer(),
     recipients_stopped: Type.Integer(),
-    also_locked_projects: Type.Integer({
+    also_locked_count: Type.Integer({
       description:
         'Of the projects that the policy fires for: those that an administrator locked afterwards.',
     }),
@@ -189,7 +189,7 @@ export const Backtest = Type.Object(
       ),
       {
         description:
-          'What administrators did themselves with the judged projects. The first 1,000, oldest first.',
+          'The interventions that administrators started in these projects. The first 1,000, oldest first.',
       },
     ),
     assumptions: Type.Array(Type.String(), { description: 'What the result assumes, as sentences.' }),

@@ -25,7 +25,7 @@ export async function totalsOf(tx: ReadTx, projectIds: readonly number[]): Promi
                'sent', coalesce(sum(sent) filter (where is_recent), 0),
                'delivered', coalesce(sum(delivered) filter (where is_recent), 0),
                'bounced', coalesce(sum(bounced) filter (where is_recent), 0),
-               'failed', coalesce(sum(failed - excluded_failed) filter (where is_recent), 0),
+               'failed', coalesce(sum(failed - failed_by_operator) filter (where is_recent), 0),
                'complained', coalesce(sum(complained) filter (where is_recent), 0)) as week
       from mail.daily_counters
       cross join lateral (select day > (postern.now() at time zone 'UTC')::date - 7 as is_recent) as age

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { uuid7 } from '../../../platform/ids.ts'
 import { mailRows } from '../../../testing/fixtures/mail-rows.ts'
 import { insertProjects } from '../../../testing/fixtures/project-rows.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
@@ -71,7 +71,9 @@ describe('counting by day and by five minutes', () => {
 
   test('starts a new row with each UTC day and with each five minutes', async () => {
     const time = new VirtualTime(database)
-    await time.set(time.at)
+    const noon = new Date(time.at)
+    noon.setUTCHours(12, 0, 0, 0)
+    await time.set(noon)
     for (const minutes of [0, 4, 1, 24 * 60]) {
       await time.pass(minutes)
       await count([{ projectId: 31, sent: 1 }], time.mail)
@@ -81,16 +83,15 @@ describe('counting by day and by five minutes', () => {
     assert.deepEqual(await bucketsOf(31), [{ sent: 2 }, { sent: 1 }, { sent: 1 }])
   })
 
-  test('separates what policies do not judge', async () => {
+  test('separates what policies do not use', async () => {
     // The other tests use ids of projects that do not exist.
     const projectId = (await insertProjects(database, 100)).at(-1) ?? 0
     await count([{ projectId, failed: 1, isExcluded: true }])
-    const earlier = randomUUIDv7()
-    await sleep(2)
-    await database.query('insert into control.judged_since (project_id, at) values ($1, postern.now())', [
-      projectId,
-    ])
-    await sleep(2)
+    const earlier = uuid7(Date.now() - 60_000)
+    await database.query(
+      "insert into control.restriction_ends (project_id, ended_at) values ($1, postern.now() - interval '30 seconds')",
+      [projectId],
+    )
     await count([
       { projectId, bounced: 1, messageId: earlier },
       { projectId, delivered: 1 },
@@ -103,7 +104,7 @@ describe('counting by day and by five minutes', () => {
       'the day has everything',
     )
     const [day] = await database.query<{ excluded: number }>(
-      'select excluded_failed::int as excluded from mail.daily_counters where project_id = $1',
+      'select failed_by_operator::int as excluded from mail.daily_counters where project_id = $1',
       [projectId],
     )
     assert.equal(day?.excluded, 1, 'mail that was accepted earlier still lowers the score')

@@ -92,6 +92,7 @@ export function consequencesOf(results: readonly AttemptResult[]): Consequences 
       .filter(({ is_test }) => !is_test)
       .map(({ project_id: projectId, message_id: messageId, type, is_ended_by_operator: isExcluded }) => ({
         ...{ projectId, messageId, isExcluded, [type]: 1 },
+        ...((type === 'bounced' || type === 'failed') && { rejected: 1 }),
       })),
   }
 }

@@ -68,7 +68,7 @@ export interface DayRow extends Outcomes {
   accepted: number
 }
 
-/** The current hour first. Includes what policies do not judge. */
+/** The current hour first. Includes what policies do not use. */
 export async function findHours(
   tx: ReadTx,
   projectId: number,
@@ -85,6 +85,7 @@ export async function findHours(
       left join mail.sending_counters
         on shard = postern.shard_of(${projectId}) and project_id = ${projectId}
        and bucket_at >= hours.starts_at and bucket_at < hours.starts_at + interval '1 hour'
+       -- For partition pruning.
        and bucket_at > postern.now() - ${hours + 1} * interval '1 hour'
      group by hours.starts_at order by hours.starts_at desc`.execute(tx)
   return rows

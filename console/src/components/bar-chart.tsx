@@ -10,30 +10,49 @@ export interface Series {
   values: number[]
 }
 
+/** Something that happened. */
+export interface ChartMark {
+  /** RFC 3339, in UTC. */
+  at: string
+  /** The tooltip. */
+  text: string
+}
+
 const foot = 18
 const head = 14
+const diamond = 'M0,-5L5,0L0,5L-5,0Z'
 /** For the labels of the axis. */
 const gutter = 44
 
+/** Whether a time is on a day, 2026-01-31, or in an hour, 2026-01-31 12:00. */
+const isIn = (at: string, name = ''): boolean =>
+  name !== '' && at.replace('T', ' ').startsWith(name.slice(0, 13))
+
 /**
- * Values by day, oldest first, as grouped bars. Implemented here because a chart library would be larger than the
+ * Values by day or hour, oldest first, as grouped bars. Implemented here because a chart library would be larger than the
  * rest of the console. Screen readers get the same data as a table.
  */
-export function DayChart({
+export function BarChart({
   title,
-  days,
+  unit = 'Day',
+  names,
   series,
   format = number,
   height = 180,
   threshold,
+  marks,
 }: {
   title: string
-  days: string[]
+  unit?: 'Day' | 'Hour'
+  /** The days, 2026-01-31, or the hours, 2026-01-31 12:00, in UTC. */
+  names: string[]
   series: Series[]
   format?: (value: number) => string
   height?: number
   /** Drawn as a dashed line: a value that should not be reached. */
   threshold?: number
+  /** Drawn above the bars of their days or hours. */
+  marks?: { label: string; on: ChartMark[] }
 }) {
   const [at, setAt] = useState<number>()
   const id = useId()
@@ -42,19 +61,21 @@ export function DayChart({
   const width = Math.max(available, 1)
   const highest = Math.max(...series.flatMap(({ values }) => values))
   const top = Math.max(highest, threshold ?? 0) || 1
-  const slot = Math.max(0, width - gutter) / days.length
+  const slot = Math.max(0, width - gutter) / names.length
   const xOf = (index: number) => gutter + index * slot
-  const labelStep = days.length > 7 ? 7 : 1
+  const labelStep = unit === 'Hour' ? 6 : names.length > 7 ? 7 : 1
   const bar = (slot * 0.8) / series.length
   const barHeight = (value: number) =>
     value === 0 ? 0 : Math.max(1.5, (value / top) * (height - foot - head))
   const yOf = (value: number) => height - foot - (value / top) * (height - foot - head)
-  const shown = at ?? days.length - 1
+  const shown = at ?? names.length - 1
+  const marksOf = (name: string | undefined) => marks?.on.filter((mark) => isIn(mark.at, name)) ?? []
+  const hasMarks = marks !== undefined && names.some((name) => marksOf(name).length > 0)
   return (
     <figure className={classes.chart} aria-labelledby={id}>
       <figcaption id={id} className={classes.caption}>
         <strong>{title}</strong>
-        <span>{days[shown]}</span>
+        <span>{names[shown]}</span>
         {series.map(({ label, colour, values }) => (
           <span key={label} className={classes.key}>
             <svg width="10" height="10" aria-hidden="true">
@@ -63,6 +84,14 @@ export function DayChart({
             {label} <b>{format(values[shown] ?? 0)}</b>
           </span>
         ))}
+        {hasMarks && (
+          <span className={classes.key}>
+            <svg width="12" height="12" viewBox="-6 -6 12 12" aria-hidden="true">
+              <path d={diamond} className={classes.event} />
+            </svg>
+            {marks.label} <b>{number(marksOf(names[shown]).length)}</b>
+          </span>
+        )}
         {threshold !== undefined && (
           <span className={classes.key}>
             <svg width="16" height="10" aria-hidden="true">
@@ -89,9 +118,9 @@ export function DayChart({
               {format(value)}
             </text>
           ))}
-          {days.map((day, index) => (
+          {names.map((name, index) => (
             // biome-ignore lint/a11y/noStaticElementInteractions: the same figures are in the table below
-            <g key={day} onMouseEnter={() => setAt(index)}>
+            <g key={name} onMouseEnter={() => setAt(index)}>
               <rect
                 x={xOf(index)}
                 width={slot}
@@ -109,9 +138,19 @@ export function DayChart({
                   fill={`var(${colour})`}
                 />
               ))}
-              {index % labelStep === days.length % labelStep && (
+              {marksOf(name).length > 0 && (
+                <g transform={`translate(${xOf(index) + slot / 2} 7)`}>
+                  <title>
+                    {marksOf(name)
+                      .map(({ text }) => text)
+                      .join('\n')}
+                  </title>
+                  <path d={diamond} className={classes.event} />
+                </g>
+              )}
+              {index % labelStep === names.length % labelStep && (
                 <text x={xOf(index) + slot / 2} y={height - 4} textAnchor="middle" className={classes.mark}>
-                  {day.slice(5)}
+                  {name.slice(unit === 'Hour' ? 11 : 5)}
                 </text>
               )}
             </g>
@@ -131,21 +170,29 @@ export function DayChart({
         <caption>{title}</caption>
         <thead>
           <tr>
-            <th scope="col">Day</th>
+            <th scope="col">{unit}</th>
             {series.map(({ label }) => (
               <th key={label} scope="col">
                 {label}
               </th>
             ))}
+            {hasMarks && <th scope="col">{marks.label}</th>}
           </tr>
         </thead>
         <tbody>
-          {days.map((day, index) => (
-            <tr key={day}>
-              <th scope="row">{day}</th>
+          {names.map((name, index) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
               {series.map(({ label, values }) => (
                 <td key={label}>{format(values[index] ?? 0)}</td>
               ))}
+              {hasMarks && (
+                <td>
+                  {marksOf(name)
+                    .map(({ text }) => text)
+                    .join('; ')}
+                </td>
+              )}
             </tr>
           ))}
         </tbody>
