@@ -14,16 +14,19 @@ export interface PolicyDeps extends EvaluationDeps {
 export async function runPolicies(deps: PolicyDeps, signal?: AbortSignal): Promise<void> {
   const { db, cells } = deps
   await enforceFirings(db, signal)
-  await db.transaction((tx) =>
-    deleteOtherProgress(
-      tx,
-      cells.all.map(({ name }) => name),
-    ),
-  )
   const outcomes = await Promise.allSettled(cells.all.map((cell) => runCell(deps, cell, signal)))
+  if (outcomes.some((outcome) => outcome.status === 'fulfilled' && outcome.value > 0)) {
+    const names = cells.all.map(({ name }) => name)
+    await db.transaction((tx) => deleteOtherProgress(tx, names))
+  }
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
 }
 
-async function runCell(deps: PolicyDeps, cell: Cell, signal: AbortSignal | undefined): Promise<void> {
-  while (!signal?.aborted && (await evaluateNext(deps, cell))) await enforceFirings(deps.db, signal)
+/** Returns the number of buckets that were evaluated. */
+async function runCell(deps: PolicyDeps, cell: Cell, signal: AbortSignal | undefined): Promise<number> {
+  let evaluated = 0
+  for (; !signal?.aborted && (await evaluateNext(deps, cell)); evaluated++) {
+    await enforceFirings(deps.db, signal)
+  }
+  return evaluated
 }

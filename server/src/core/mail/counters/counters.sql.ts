@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db/db.ts'
 
 export const countedKinds = [
@@ -26,53 +26,61 @@ export interface SendingCount extends Partial<Record<BucketKind, number>> {
   isExcluded?: boolean
 }
 
-const listOf = <Kind extends string>(names: readonly Kind[], column: (kind: Kind) => RawBuilder<unknown>) =>
-  sql.join(names.map(column))
-const columnsOf = (names: readonly string[]) => listOf(names, (name) => sql.ref(name))
-const excluded = bucketKinds.map((kind) => `excluded_${kind}`)
+// The lists of columns are written once, because this statement runs for every group of results and reports.
 
-const sumsOf = (names: readonly string[], isExcluded: boolean | undefined) =>
-  listOf(names, (name) => {
-    const filter = isExcluded === undefined ? sql`` : sql`filter (where is_excluded = ${sql.lit(isExcluded)})`
-    return sql`coalesce(sum(${sql.ref(name)}) ${filter}, 0)`
-  })
+const excluded = bucketKinds.map((kind) => `excluded_${kind}`)
+const bucketColumns = [...bucketKinds, ...excluded]
+const dayColumns = [...countedKinds, 'failed_by_operator']
+
+const sumOf = (kind: number, condition: string, name: string): string =>
+  `coalesce(sum(count) filter (where kind = ${kind} and ${condition}), 0)::integer as ${name}`
+const sums = sql.raw(
+  [
+    ...bucketKinds.map((name, kind) => sumOf(kind, 'not is_excluded', name)),
+    ...bucketKinds.map((name, kind) => sumOf(kind, 'is_excluded', `excluded_${name}`)),
+    sumOf(bucketKinds.indexOf('failed'), 'is_by_operator', 'failed_by_operator'),
+  ].join(', '),
+)
 
 /** For `on conflict do update`. */
 const added = (table: string, columns: readonly string[]) =>
-  listOf(
-    columns,
-    (name) => sql`${sql.ref(name)} = ${sql.ref(`${table}.${name}`)} + ${sql.ref(`excluded.${name}`)}`,
-  )
+  sql.raw(columns.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', '))
+const listed = (columns: readonly string[]) => sql.raw(columns.join(', '))
+
+const columnsOfBucket = listed(bucketColumns)
+const columnsOfDay = listed(dayColumns)
+const sumsOfDay = listed([...countedKinds.map((kind) => `${kind} + excluded_${kind}`), 'failed_by_operator'])
+const addedToBucket = added('bucket', bucketColumns)
+const addedToDay = added('day', dayColumns)
 
 /** A project can occur more than once. Its rows are locked until the transaction ends, so call this last. */
 export async function addCounts(tx: Tx, counts: readonly SendingCount[]): Promise<void> {
-  const all = (kind: BucketKind) => sql`${counts.map((one) => one[kind] ?? 0)}::integer[]`
+  const events = counts.flatMap((one) =>
+    bucketKinds.flatMap((name, kind) => (one[name] ? [{ ...one, kind, count: one[name] }] : [])),
+  )
   await sql`
-    with counted as materialized (
-      select project_id, is_excluded as is_by_operator, ${columnsOf(bucketKinds)},
-             coalesce(is_excluded or message_id < postern.uuid7_floor(restriction.ended_at), false) as is_excluded
-        from unnest(${counts.map(({ projectId }) => projectId)}::bigint[],
-                    ${counts.map(({ messageId }) => messageId)}::uuid[],
-                    ${counts.map(({ isExcluded }) => isExcluded ?? false)}::boolean[], ${listOf(bucketKinds, all)})
-               as event (project_id, message_id, is_excluded, ${columnsOf(bucketKinds)})
-        left join control.restriction_ends as restriction using (project_id)
+    with summed as materialized (
+      select project_id, ${sums}
+        from (select project_id, kind, count, is_excluded as is_by_operator,
+                     is_excluded or coalesce(message_id < postern.uuid7_floor(restriction.ended_at), false) as is_excluded
+                from unnest(${events.map(({ projectId }) => projectId)}::bigint[],
+                            ${events.map(({ messageId }) => messageId)}::uuid[],
+                            ${events.map(({ isExcluded }) => isExcluded ?? false)}::boolean[],
+                            ${events.map(({ kind }) => kind)}::smallint[],
+                            ${events.map(({ count }) => count)}::integer[])
+                       as event (project_id, message_id, is_excluded, kind, count)
+                left join control.restriction_ends as restriction using (project_id)) as events
+       -- Concurrent transactions lock the rows in the same order.
+       group by project_id order by project_id
     ), bucket as (
       -- Runs after the statement below, so the row for the day is always locked first.
-      insert into mail.sending_counters as bucket (project_id, bucket_at, ${columnsOf([...bucketKinds, ...excluded])})
-      select project_id, date_bin('5 minutes', postern.now(), 'epoch'), ${sumsOf(bucketKinds, false)},
-             ${sumsOf(bucketKinds, true)}
-        from counted group by project_id order by project_id
-      on conflict (shard, project_id, bucket_at) do update set ${added('bucket', [...bucketKinds, ...excluded])}
+      insert into mail.sending_counters as bucket (project_id, bucket_at, ${columnsOfBucket})
+      select project_id, date_bin('5 minutes', postern.now(), 'epoch'), ${columnsOfBucket} from summed
+      on conflict (shard, project_id, bucket_at) do update set ${addedToBucket}
     )
-    insert into mail.daily_counters as day (project_id, day, ${columnsOf(countedKinds)}, failed_by_operator)
-    select project_id, (postern.now() at time zone 'UTC')::date, ${sumsOf(countedKinds, undefined)},
-           coalesce(sum(failed) filter (where is_by_operator), 0)
-      from counted group by project_id
-    -- Concurrent transactions lock the rows in the same order.
-     order by project_id
-    on conflict (shard, project_id, day) do update set ${added('day', [...countedKinds, 'failed_by_operator'])}`.execute(
-    tx,
-  )
+    insert into mail.daily_counters as day (project_id, day, ${columnsOfDay})
+    select project_id, (postern.now() at time zone 'UTC')::date, ${sumsOfDay} from summed
+    on conflict (shard, project_id, day) do update set ${addedToDay}`.execute(tx)
 }
 
 /**
