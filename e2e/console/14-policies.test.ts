@@ -158,7 +158,7 @@ describe('a new policy', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('textbox', { name: 'Reason' }).fill('Scores')
     await button('Create policy').click()
-    await page.getByText(/The score of each project contains the correction/).waitFor()
+    await page.getByText(/The score of each project contains the offset/).waitFor()
     assert.equal((await policies()).length, 6)
     await button('Create policy').click()
     await heading(hostile).waitFor()
@@ -225,8 +225,7 @@ describe('a firing', () => {
 })
 
 describe('the breaker', () => {
-  const banner = (window: Page) =>
-    window.getByRole('alert').filter({ hasText: 'acted on too many projects at' })
+  const banner = (window: Page) => window.getByRole('alert').filter({ hasText: 'The breaker of the policy' })
   before(async () => {
     await database.query(
       `update control.policies set mode = 'shadow', tripped_at = postern.now(), version = version + 1 where id = $1`,
@@ -247,11 +246,11 @@ describe('the breaker', () => {
     await page.getByRole('row', { name: /Bounce rate of 8 % or more.*tripped/ }).waitFor()
     await checkScreens(session, 'policies-tripped', '/console/policies', (window) => banner(window).waitFor())
     await page.getByRole('link', { name: 'Review the policy Bounce rate of 8 % or more' }).click()
-    await page.getByText('The breaker stopped this policy').waitFor()
+    await page.getByText('The breaker of this policy tripped').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'policy-tripped')
     await button('Keep in shadow').click()
-    await dialogOf(page).getByText('It is acknowledged that the breaker stopped this policy.').waitFor()
+    await dialogOf(page).getByText('The breaker is reset.').waitFor()
     await confirm(page, 'Keep in shadow', 'A feedback source was broken')
     await closed()
     await banner(page).waitFor({ state: 'detached' })

@@ -124,9 +124,14 @@ async function miscounts(installation: Installation): Promise<string[]> {
     ),
     ...['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained', 'suppressed'].map(
       (kind): [string, string, string] => [
-        `the count of ${kind} messages in five minutes`,
-        `select coalesce(sum(${kind} + excluded_${kind}), 0) from mail.sending_counters`,
-        `select count(*) from mail.events where type = 'message.${kind}'`,
+        `the number of buckets with a wrong count of ${kind} messages`,
+        `select count(*)
+           from (select project_id, date_bin('5 minutes', created_at, 'epoch') as bucket_at, count(*)::int as events
+                   from mail.events where type = 'message.${kind}' group by 1, 2) as expected
+           full join (select project_id, bucket_at, ${kind} + excluded_${kind} as counted from mail.sending_counters
+                       where ${kind} + excluded_${kind} > 0) as found using (project_id, bucket_at)
+          where events is distinct from counted`,
+        'select 0',
       ],
     ),
     ...['bounced', 'failed', 'complained'].map((kind): [string, string, string] => [

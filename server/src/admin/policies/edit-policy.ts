@@ -26,9 +26,9 @@ export const editPolicyOperation = adminOperation({
   refusals: ['already_exists'],
   example: { mode: 'enforce', reason: 'It fired only for abusive projects this week' },
   answer: Policy,
-  async backtest(deps, { id }, { name: _name, mode: _mode, ...body }) {
-    // The mode and the name make no difference, and turning a policy off must not wait.
-    if (Object.keys(body).length === 0) return undefined
+  async backtest(deps, { id }, body) {
+    // The mode makes no difference, and turning a policy off must not wait.
+    if (Object.keys(body).join() === 'mode') return undefined
     const current = await deps.db.read((tx) => findPolicyIfExists(tx, id))
     return current && backtestPolicy(deps, { ...policyConfig(current), ...body }, backtestDays)
   },
