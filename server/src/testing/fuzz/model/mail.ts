@@ -210,9 +210,8 @@ function listSuppressions(world: World, chance: Chance): ExpectedRead {
 }
 
 const aDay = aText(/^\d{4}-\d\d-\d\d$/)
-const untouched = {
-  day: aDay,
-  ...{ accepted: 0, sent: 0, delivered: 0, deferred: 0, bounced: 0, failed: 0, complained: 0, suppressed: 0 },
+const noOutcomes = {
+  ...{ sent: 0, delivered: 0, deferred: 0, bounced: 0, failed: 0, complained: 0, suppressed: 0 },
 }
 
 /** The value that service.ts sets for all caps. */
@@ -244,7 +243,8 @@ function showUsage(world: World, chance: Chance): ExpectedRead {
     day: period(plan['max_mails_per_day']),
     month: period(plan['max_mails_per_month']),
     limits: limitsOf(project, plan),
-    days: Array.from({ length: 30 }, () => untouched),
+    days: Array.from({ length: 30 }, () => ({ day: aDay, accepted: 0, ...noOutcomes })),
+    hours: Array.from({ length: 24 }, () => ({ starts_at: aTime, ...noOutcomes })),
   }
   return {
     operation: 'usage.show',
