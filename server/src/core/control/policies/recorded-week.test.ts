@@ -40,14 +40,14 @@ interface Project {
 const makeProjects = (ids: readonly number[]): Project[] =>
   ids.map((id, index) => {
     const isLarge = index < ids.length / 20
-    // Of the large ones as well.
-    const isBad = index % 3 === 0
+    // One kind of fault for each third of the projects, so that no policy hides the firings of another.
+    const fault = index % 3
     return {
       id,
       share: isLarge ? 0.75 / (ids.length / 20) : 0.25 / (ids.length * 0.95),
-      bounces: isBad ? chance.pick([0.12, 0.3]) : 0.01,
-      complaints: isBad ? chance.pick([0.01, 0.05]) : 0,
-      failures: isBad ? chance.pick([0.15, 0.3]) : 0.01,
+      bounces: fault === 0 ? chance.pick([0.12, 0.3]) : 0.01,
+      complaints: fault === 1 ? chance.pick([0.05, 0.2]) : 0,
+      failures: fault === 2 ? chance.pick([0.15, 0.3]) : 0.01,
     }
   })
 
@@ -96,7 +96,7 @@ function send({ id: projectId, bounces, complaints, failures }: Project, bucket:
   }
   const delivered = bucket + delay(4)
   schedule(delivered, { ...about, delivered: 1 })
-  if (chance.happens(complaints)) schedule(delivered + delay(60), { ...about, complained: 1 })
+  if (chance.happens(complaints)) schedule(delivered + delay(20), { ...about, complained: 1 })
 }
 
 /** What administrators do themselves, at random. */
