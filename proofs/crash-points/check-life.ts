@@ -131,7 +131,7 @@ async function miscounts(installation: Installation): Promise<string[]> {
            full join (select project_id, bucket_at, ${kind} + excluded_${kind} as counted from mail.sending_counters
                        where ${kind} + excluded_${kind} > 0) as found using (project_id, bucket_at)
           where events is distinct from counted`,
-        'select 0',
+        'select 0::bigint',
       ],
     ),
     ...['bounced', 'failed', 'complained'].map((kind): [string, string, string] => [
