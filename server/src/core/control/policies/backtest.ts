@@ -6,7 +6,7 @@ import { bucketMinutes, bucketMs, projectsAtOnce, settlingMs } from './buckets.t
 import { withEnds } from './evaluation.ts'
 import { findFacts, listApplicable } from './facts.sql.ts'
 import { firingsOf, type KnownIntervention, type ProjectFacts } from './firing-rules.ts'
-import { type Candidate, findCandidates, maxCandidates } from './signals.sql.ts'
+import { allowTime, type Candidate, findCandidates, maxCandidates } from './signals.sql.ts'
 import type { Backtest, PolicyConfig } from './wire.ts'
 
 /**
@@ -86,9 +86,10 @@ async function evaluate(
   const { kind, duration_minutes } = policy.intervention
   const projects = facts.map(withEnds)
   const followed_minutes = kind === 'warn' ? bucketMinutes : duration_minutes
-  const candidates = await mail.read((tx) =>
-    findCandidates(tx, { ...policy, ...{ from, to, projects, followed_minutes } }),
-  )
+  const candidates = await mail.read(async (tx) => {
+    await allowTime(tx)
+    return findCandidates(tx, { ...policy, ...{ from, to, projects, followed_minutes } })
+  })
   const known = new Map(facts.map((project) => [project.id, project]))
   totals.add(known, firingsOf(policy, candidates, known))
   return candidates.length < maxCandidates

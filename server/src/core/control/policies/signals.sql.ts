@@ -104,6 +104,11 @@ const usualVolume = (windowBuckets: number) => sql`
 const lookBackMinutes = ({ signal, window_minutes }: Pick<SignalQuestion, 'signal' | 'window_minutes'>) =>
   window_minutes + (signal === 'volume_spike' ? baselineBuckets * bucketMinutes : 0)
 
+/** For a backtest, which may read millions of rows. Applies to the rest of the transaction. */
+export async function allowTime(tx: ReadTx): Promise<void> {
+  await sql`set local statement_timeout = '2min'`.execute(tx)
+}
+
 export async function findCandidates(tx: ReadTx, question: SignalQuestion): Promise<Candidate[]> {
   const { signal, window_minutes, threshold, minimum_volume, from, to, projects, followed_minutes } = question
   const { own, counted, baseline, value } = expressions[signal]
