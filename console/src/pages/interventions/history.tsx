@@ -8,8 +8,8 @@ import { number } from '../../components/numbers.ts'
 import { ExactTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
 import { Appeal } from './appeal.tsx'
-import { Cause, Starter } from './cause.tsx'
 import { kinds } from './kinds.ts'
+import { Starter } from './starter.tsx'
 
 const route = getRouteApi('/projects/$projectId/sending')
 
@@ -62,7 +62,7 @@ const columns: Column<Intervention>[] = [
         </>
       ),
   },
-  { title: 'Reason', isExtra: true, cell: (intervention) => <Cause of={intervention} /> },
+  { title: 'Reason', isExtra: true, cell: ({ reason }) => reason },
   { title: 'Public note', isExtra: true, cell: ({ public_note }) => public_note },
 ]
 

@@ -7,8 +7,8 @@ import { To } from '../../components/link.tsx'
 import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
 import { editIntervention, endIntervention } from './acts.tsx'
 import { Appeal } from './appeal.tsx'
-import { Cause, Starter } from './cause.tsx'
 import { kinds, strictestFirst } from './kinds.ts'
+import { Starter } from './starter.tsx'
 
 /** Interventions also end automatically, and customers appeal. */
 const pollMs = 10_000
@@ -53,7 +53,7 @@ export function InForceAlert({ intervention }: { intervention: Intervention }) {
         <Stack gap={4} flex="1 1 300px" style={{ overflowWrap: 'anywhere' }}>
           <Text size="sm">{effect}</Text>
           <Text size="sm">
-            <Started intervention={intervention} /> Reason: <Cause of={intervention} />
+            <Started intervention={intervention} /> Reason: {intervention.reason}
           </Text>
           <Text size="sm">{public_note === null ? 'No public note.' : `Public note: ${public_note}`}</Text>
           {appeal && <Appeal appeal={appeal} />}

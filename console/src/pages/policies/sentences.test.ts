@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Policy } from '../../api/operations.gen.ts'
-import { conditionOf, evidenceOf, evidenceText, figuresOf, reactionOf, scopeOf } from './sentences.ts'
+import { conditionOf, figuresOf, reactionOf, scopeOf } from './sentences.ts'
 
 const condition = (part: Partial<Policy>) =>
   conditionOf({ signal: 'bounce_rate', threshold: 10, window_minutes: 1440, minimum_volume: 500, ...part })
@@ -58,15 +58,5 @@ describe('the figures of a firing', () => {
       '12.35 × (6,000 recipients instead of 486.03)',
     )
     assert.equal(figuresOf('score', { value: 31, counted: 9, baseline: 4000 }), '31 (4,000 recipients)')
-  })
-
-  test('are the evidence of an intervention, unless they have an unknown form', () => {
-    const known = { at: '2026-11-18T12:05:00.000Z', signal: 'bounce_rate', window_minutes: 60, threshold: 20 }
-    const evidence = evidenceOf({ evidence: { ...known, ...figures } })
-    assert.ok(evidence)
-    assert.equal(evidenceText(evidence), 'Bounce rate 25 % (100 of 400 recipients) in 1 hour; threshold 20 %')
-    assert.equal(evidenceOf({ evidence: null }), undefined)
-    assert.equal(evidenceOf({ evidence: { ...known, ...figures, signal: 'constructor' } }), undefined)
-    assert.equal(evidenceOf({ evidence: known }), undefined)
   })
 })

@@ -1,4 +1,4 @@
-import type { Firing, Intervention, Policy } from '../../api/operations.gen.ts'
+import type { Firing, Policy } from '../../api/operations.gen.ts'
 import { counted, decimal, duration, number } from '../../components/numbers.ts'
 import type { Tone } from '../../components/tone.ts'
 import { kinds } from '../interventions/kinds.ts'
@@ -110,33 +110,6 @@ export function basisOf(signal: Signal, { counted: count, baseline }: Omit<Figur
 export const figuresOf = (signal: Signal, figures: Figures): string =>
   `${withUnit(signal, figures.value)} (${basisOf(signal, figures)})`
 
-interface Evidence extends Figures {
-  at: string
-  signal: Signal
-  window_minutes: number
-  threshold: number
-}
-
-const numeric = ['value', 'counted', 'baseline', 'window_minutes', 'threshold']
-
-/** The figures that a policy acted on. Undefined if they have another form. */
-export function evidenceOf({ evidence }: Pick<Intervention, 'evidence'>): Evidence | undefined {
-  const { signal, at } = evidence ?? {}
-  const isKnown =
-    typeof at === 'string' &&
-    typeof signal === 'string' &&
-    Object.hasOwn(signals, signal) &&
-    numeric.every((field) => typeof evidence?.[field] === 'number')
-  return isKnown ? (evidence as unknown as Evidence) : undefined
-}
-
-/** "Bounce rate 25 % (100 of 400 recipients) in 1 hour; threshold 20 %", without the time. */
-export const evidenceText = (evidence: Evidence): string => {
-  const { signal, threshold, window_minutes } = evidence
-  const figures = figuresOf(signal, evidence)
-  return `${signals[signal].label} ${figures} in ${duration(window_minutes)}; threshold ${withUnit(signal, threshold)}`
-}
-
 interface OutcomeText {
   label: string
   tone: Tone
@@ -144,12 +117,17 @@ interface OutcomeText {
 }
 
 export const outcomes: Record<Firing['outcome'], OutcomeText> = {
-  recorded: { label: 'recorded', tone: 'calm', meaning: 'The policy was in shadow; nothing was done.' },
+  recorded: {
+    label: 'recorded',
+    tone: 'calm',
+    meaning: 'Nothing was done: the policy was in shadow, or had reached its limit.',
+  },
   pending: { label: 'starting', tone: 'warn', meaning: 'The intervention starts within seconds.' },
   enforced: { label: 'enforced', tone: 'bad', meaning: 'The intervention was started.' },
   skipped: {
     label: 'skipped',
     tone: 'calm',
-    meaning: 'The policy was turned off, or a stricter intervention started, in between.',
+    meaning:
+      'Before the intervention could start, the policy was edited, or one at least as strict was in force.',
   },
 }

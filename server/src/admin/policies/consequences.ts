@@ -1,5 +1,5 @@
 import type { PolicyRow } from '../../core/control/policies/policies.ts'
-import { counted } from '../../core/shared/counts.ts'
+import { counted, durationText } from '../../core/shared/counts.ts'
 
 /** Effects and warnings of a new or changed policy, as sentences for the preview. */
 export const policyEffects = (before: PolicyRow | null, after: PolicyRow): string[] => [
@@ -29,7 +29,7 @@ function modeText(policy: PolicyRow): string {
     case 'shadow':
       return 'Firings are recorded; nothing else happens.'
     case 'enforce':
-      return `From the next evaluation on, a firing ${actionText(policy)} ${durationText(policy)}.`
+      return `From the next evaluation on, a firing ${actionText(policy)} ${untilText(policy)}.`
   }
 }
 
@@ -41,11 +41,8 @@ const actionText = ({ kind, pace_per_hour }: PolicyRow): string =>
     lock: 'locks the project',
   })[kind]
 
-function durationText({ duration_minutes: minutes }: PolicyRow): string {
-  if (minutes === null) return 'until an administrator ends the intervention'
-  if (minutes % 1440 === 0 && minutes > 1440) return `for ${counted(minutes / 1440, 'day')}`
-  return minutes % 60 === 0 ? `for ${counted(minutes / 60, 'hour')}` : `for ${counted(minutes, 'minute')}`
-}
+const untilText = ({ duration_minutes: minutes }: PolicyRow): string =>
+  minutes === null ? 'until an administrator ends the intervention' : `for ${durationText(minutes)}`
 
 /** Thresholds that are allowed but are usually a mistake. */
 function alwaysFires({ signal, threshold }: PolicyRow): string[] {

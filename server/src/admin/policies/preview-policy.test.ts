@@ -34,7 +34,7 @@ describe('preview of policies.create', () => {
     for (const [intervention, effect] of [
       [{}, `${from} locks the project for 24 hours.`],
       [{ kind: 'warn', duration_minutes: 90 }, `${from} warns the project for 90 minutes.`],
-      [{ kind: 'hold', duration_minutes: 60 }, `${from} holds the project's mail for 1 hour.`],
+      [{ kind: 'hold', duration_minutes: 60 }, `${from} holds the project's mail for 60 minutes.`],
       [
         { ...pace, duration_minutes: 2880 },
         `${from} limits the project to 1,500 recipients per hour for 2 days.`,

@@ -8,11 +8,6 @@ const countLimit = 10_000
 /** The number of rows that a worker also reads, four times per second. */
 const laneLimit = 10_000
 
-/** Limits the duration of the statements below, which do not lock rows. */
-export async function setStatementTimeout(tx: ReadTx, ms: number): Promise<void> {
-  await sql`select set_config('statement_timeout', ${String(ms)}, true)`.execute(tx)
-}
-
 export interface MailGauges {
   ready: number
   leased: number

@@ -1,13 +1,9 @@
 import type { Db } from '../../platform/db/db.ts'
+import { setStatementTimeout } from '../../platform/db/statement-timeout.ts'
 import type { Logger } from '../../platform/telemetry/log.ts'
 import { Gauge } from '../../platform/telemetry/metrics.ts'
 import { leaseSeconds } from '../mail/dispatch/claims.ts'
-import {
-  readControlGauges,
-  readMailGauges,
-  readOldestReady,
-  setStatementTimeout,
-} from './queue-gauges.sql.ts'
+import { readControlGauges, readMailGauges, readOldestReady } from './queue-gauges.sql.ts'
 
 // The metrics that are read from the database: queue lengths and ages. Only workers read them, only when scraped, and at
 // most every ten seconds. Ten workers together read once per second, regardless of the scrape interval.

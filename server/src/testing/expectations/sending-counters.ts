@@ -4,7 +4,7 @@ import type { TestDatabase } from '../harness/database.ts'
 const kinds = ['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained', 'suppressed']
 
 /**
- * Compares the counters of five minutes with the stored events: every event is counted once, in the five minutes in which it
+ * Compares the five-minute counters with the stored events: every event is counted once, in the five minutes in which it
  * was recorded, in the right column. `isExcluded` is an SQL condition on `events`.
  */
 export async function assertCounted({ query }: TestDatabase, isExcluded = 'false'): Promise<void> {

@@ -1,16 +1,17 @@
 import type { Static } from 'typebox'
 import { databaseTime } from '../../../platform/db/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import { PosternError } from '../../../platform/errors.ts'
 import { KeyedSemaphore } from '../../../platform/scheduling/keyed-semaphore.ts'
 import { bucketMinutes, bucketMs, projectsAtOnce, settlingMs } from './buckets.ts'
 import { withEnds } from './evaluation.ts'
 import { findFacts, listApplicable } from './facts.sql.ts'
 import { firingsOf, type KnownIntervention, type ProjectFacts } from './firing-rules.ts'
-import { allowTime, type Candidate, findCandidates, maxCandidates } from './signals.sql.ts'
+import { type Candidate, findCandidates, maxCandidates } from './signals.sql.ts'
 import type { Backtest, PolicyConfig } from './wire.ts'
 
 /**
- * When a policy would have fired in the past, by the counters of five minutes. Nothing is written. The interventions that
+ * When a policy would have fired in the past, by the five-minute counters. Nothing is written. The interventions that
  * were recorded are taken as given: the counters show what was sent under them.
  */
 
@@ -24,6 +25,10 @@ type BacktestResult = Static<typeof Backtest>
 
 /** A backtest of more projects would take too long for a request. */
 const maxProjects = 20_000
+/** No further projects are read after this time. Front ends wait for a minute. */
+const maxMs = 40_000
+/** A statement that reaches its timeout for a page of projects is repeated for a smaller page, down to this size. */
+const minPage = 50
 const maxListed = 1_000
 const minute = 60_000
 const day = 24 * 60 * minute
@@ -51,17 +56,57 @@ async function backtest(deps: BacktestDeps, policy: PolicyConfig, days: number):
   const { plan_ids: planIds, except_project_ids: exceptIds, younger_than_days } = policy.applies_to
   const createdAfter = younger_than_days === null ? null : new Date(from.getTime() - younger_than_days * day)
   const totals = new BacktestTotals(policy, { from, to })
-  for (let afterId = 0; ; ) {
-    const page = { afterId, limit: projectsAtOnce }
-    const ids = await deps.db.read((tx) => listApplicable(tx, { planIds, exceptIds, createdAfter }, page))
-    if (ids.length > 0 && totals.projects >= maxProjects) return totals.result(false)
-    for (const { mail, part } of byDatabase(ids, deps.mailDbFor)) {
-      if (!(await evaluate(deps.db, mail, part, policy, totals))) return totals.result(false)
+  const end = performance.now() + maxMs
+  for (let [afterId, limit] = [0, projectsAtOnce]; ; ) {
+    const ids = await deps.db.read((tx) =>
+      listApplicable(tx, { planIds, exceptIds, createdAfter }, { afterId, limit }),
+    )
+    const isEnough = totals.projects >= maxProjects || performance.now() > end
+    if (ids.length > 0 && isEnough) return totals.result(false)
+    const parts = await evaluate(deps, ids, policy, totals.period).catch(timedOut)
+    if (!parts) {
+      if (limit === minPage) return totals.result(false)
+      limit = Math.max(minPage, limit / 4)
+      continue
     }
-    if (ids.length < projectsAtOnce) return totals.result(true)
+    for (const part of parts) totals.add(part)
+    if (parts.some(({ isComplete }) => !isComplete)) return totals.result(false)
+    if (ids.length < limit) return totals.result(true)
     afterId = ids.at(-1) ?? 0
   }
 }
+
+/** Undefined if the error is a statement timeout or a failure of the database. */
+function timedOut(error: unknown): undefined {
+  if (!(error instanceof PosternError && error.code === 'unavailable')) throw error
+}
+
+interface Evaluated {
+  projects: ReadonlyMap<number, ProjectFacts>
+  firings: readonly Candidate[]
+  /** Whether all candidates were read. */
+  isComplete: boolean
+}
+
+const evaluate = (
+  { db, mailDbFor }: BacktestDeps,
+  ids: readonly number[],
+  policy: PolicyConfig,
+  { from, to }: Period,
+): Promise<Evaluated[]> =>
+  Promise.all(
+    byDatabase(ids, mailDbFor).map(async ({ mail, part }) => {
+      const since = new Date(from.getTime() - policy.window_minutes * minute)
+      const facts = await db.read((tx) => findFacts(tx, part, { since, policyId: null }))
+      const { kind, duration_minutes } = policy.intervention
+      const followed_minutes = kind === 'warn' ? bucketMinutes : duration_minutes
+      const question = { ...policy, from, to, projects: facts.map(withEnds), followed_minutes }
+      const candidates = await mail.read((tx) => findCandidates(tx, question))
+      const projects = new Map(facts.map((project) => [project.id, project]))
+      const firings = firingsOf(policy, candidates, projects)
+      return { projects, firings, isComplete: candidates.length < maxCandidates }
+    }),
+  )
 
 function byDatabase(ids: readonly number[], mailDbFor: BacktestDeps['mailDbFor']) {
   const parts = new Map<Db, number[]>()
@@ -70,29 +115,6 @@ function byDatabase(ids: readonly number[], mailDbFor: BacktestDeps['mailDbFor']
     parts.set(mail, [...(parts.get(mail) ?? []), id])
   }
   return [...parts].map(([mail, part]) => ({ mail, part }))
-}
-
-/** Returns whether all candidates were read. */
-async function evaluate(
-  db: Db,
-  mail: Db,
-  ids: readonly number[],
-  policy: PolicyConfig,
-  totals: BacktestTotals,
-): Promise<boolean> {
-  const { from, to } = totals.period
-  const since = new Date(from.getTime() - policy.window_minutes * minute)
-  const facts = await db.read((tx) => findFacts(tx, ids, { since, policyId: null }))
-  const { kind, duration_minutes } = policy.intervention
-  const projects = facts.map(withEnds)
-  const followed_minutes = kind === 'warn' ? bucketMinutes : duration_minutes
-  const candidates = await mail.read(async (tx) => {
-    await allowTime(tx)
-    return findCandidates(tx, { ...policy, ...{ from, to, projects, followed_minutes } })
-  })
-  const known = new Map(facts.map((project) => [project.id, project]))
-  totals.add(known, firingsOf(policy, candidates, known))
-  return candidates.length < maxCandidates
 }
 
 class BacktestTotals {
@@ -109,7 +131,7 @@ class BacktestTotals {
     this.period = period
   }
 
-  add(projects: ReadonlyMap<number, ProjectFacts>, firings: readonly Candidate[]): void {
+  add({ projects, firings }: Evaluated): void {
     this.projects += projects.size
     for (const firing of firings) {
       const project = projects.get(firing.project_id)

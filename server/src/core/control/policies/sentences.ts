@@ -1,6 +1,7 @@
+import { durationText } from '../../shared/counts.ts'
 import type { PolicyConfig, Signal } from './wire.ts'
 
-/** What a policy saw, as sentences for the audit log. */
+/** Why a policy fired, as sentences for the audit log. */
 
 interface Figures {
   at: Date
@@ -13,7 +14,7 @@ const rateNames = {
   bounce_rate: 'bounce rate',
   complaint_rate: 'complaint rate',
   failure_rate: 'failure rate',
-  suppressed_rate: 'rate of suppressed recipients',
+  suppressed_rate: 'suppression rate',
 } as const
 
 const rounded = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
@@ -30,7 +31,7 @@ export function firingSentence(
 ): string {
   const [what, unit] = described(signal, figures)
   const at = `${figures.at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
-  return `${what} in the ${windowText(window_minutes)} before ${at}. The threshold of the policy "${name}" is ${show(threshold)}${unit}.`
+  return `${what} in the ${durationText(window_minutes)} before ${at}. The threshold of the policy "${name}" is ${show(threshold)}${unit}.`
 }
 
 function described(signal: Signal, { value, counted, baseline }: Figures): [text: string, unit: string] {
@@ -46,9 +47,4 @@ function described(signal: Signal, { value, counted, baseline }: Figures): [text
     `The ${rateNames[signal]} was ${show(value)} % (${show(counted)} of ${show(baseline)} recipients)`,
     ' %',
   ]
-}
-
-const windowText = (minutes: number): string => {
-  if (minutes % 1440 === 0) return minutes === 1440 ? '24 hours' : `${minutes / 1440} days`
-  return minutes % 60 === 0 && minutes > 60 ? `${minutes / 60} hours` : `${minutes} minutes`
 }

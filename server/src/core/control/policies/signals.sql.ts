@@ -49,9 +49,17 @@ const bucketSeconds = bucketMinutes * 60
 const bucketsPerDay = 86_400 / bucketSeconds
 const baselineBuckets = 28 * bucketsPerDay
 
+/** What a bucket must contain at least one of for its project to be evaluated in it. */
+const countedBy = {
+  bounce_rate: ['bounced'],
+  complaint_rate: ['complained'],
+  failure_rate: ['failed'],
+  suppressed_rate: ['suppressed'],
+  volume_spike: ['sent', 'rejected'],
+  score: ['bounced', 'failed', 'complained'],
+} as const satisfies Record<Signal, readonly string[]>
+
 interface Expressions {
-  /** What a bucket must contain for its project to be evaluated in it. */
-  own: RawBuilder<unknown>
   counted: RawBuilder<unknown>
   /** What `counted` is compared with. */
   baseline: RawBuilder<unknown>
@@ -59,27 +67,24 @@ interface Expressions {
 }
 
 /** Recipients that were sent to, or rejected without having been sent. Later reports do not add to it. */
-const volume = sql`(window_sent + window_rejected)::float8`
-const rate = (kind: string, counted: string, of: RawBuilder<unknown> = volume): Expressions => ({
-  own: sql.ref(kind),
+const volume = sql`window_volume::float8`
+const rate = (counted: string, of: RawBuilder<unknown> = volume): Expressions => ({
   counted: sql.ref(counted),
   baseline: of,
   value: sql`100 * ${sql.ref(counted)} / nullif(${of}, 0)`,
 })
 
 const expressions: Record<Signal, Expressions> = {
-  bounce_rate: rate('bounced', 'window_bounced'),
-  complaint_rate: rate('complained', 'window_complained'),
-  failure_rate: rate('failed', 'window_failed'),
-  suppressed_rate: rate('suppressed', 'window_suppressed', sql`(${volume} + window_suppressed)`),
+  bounce_rate: rate('window_bounced'),
+  complaint_rate: rate('window_complained'),
+  failure_rate: rate('window_failed'),
+  suppressed_rate: rate('window_suppressed', sql`(${volume} + window_suppressed)`),
   volume_spike: {
-    own: sql`sent + rejected`,
     counted: volume,
     baseline: sql`usual_volume`,
     value: sql`${volume} / usual_volume`,
   },
   score: {
-    own: sql`bounced + failed + complained`,
     counted: sql`window_bounced + window_failed + window_complained`,
     baseline: volume,
     value: sql`least(100, greatest(0, score_offset + ${scoreSql({
@@ -97,21 +102,20 @@ const expressions: Record<Signal, Expressions> = {
  * least 1, so a project without earlier mail has a usual volume.
  */
 const usualVolume = (windowBuckets: number) => sql`
-  greatest(1, earlier_sent::float8 * ${windowBuckets}::int
+  greatest(1, earlier_volume::float8 * ${windowBuckets}::int
                 / greatest(${windowBuckets}::int, bucket_no - ${windowBuckets}::int - first_bucket_no + 1))`
 
 /** How far back the statement reads for the first bucket. */
 const lookBackMinutes = ({ signal, window_minutes }: Pick<SignalQuestion, 'signal' | 'window_minutes'>) =>
   window_minutes + (signal === 'volume_spike' ? baselineBuckets * bucketMinutes : 0)
 
-/** For a backtest, which may read millions of rows. Applies to the rest of the transaction. */
-export async function allowTime(tx: ReadTx): Promise<void> {
-  await sql`set local statement_timeout = '2min'`.execute(tx)
-}
-
 export async function findCandidates(tx: ReadTx, question: SignalQuestion): Promise<Candidate[]> {
   const { signal, window_minutes, threshold, minimum_volume, from, to, projects, followed_minutes } = question
-  const { own, counted, baseline, value } = expressions[signal]
+  const { counted, baseline, value } = expressions[signal]
+  const own = sql.join(
+    countedBy[signal].map((kind) => sql.ref(kind)),
+    sql` + `,
+  )
   const windowBuckets = window_minutes / bucketMinutes
   const isSpike = signal === 'volume_spike'
   const ends = projects.flatMap(({ id, ends: times }) => times.map((at) => ({ id, at })))
@@ -125,44 +129,43 @@ export async function findCandidates(tx: ReadTx, question: SignalQuestion): Prom
         left join (select id, array_agg(at order by at) as ends
                      from unnest(${ends.map(({ id }) => id)}::bigint[], ${ends.map(({ at }) => at)}::timestamptz[])
                        as ended (id, at) group by id) as ended using (id)
-    ), counters as (
-      select id, score_offset, extract(epoch from bucket_at)::bigint / ${bucketSeconds}::int as bucket_no,
-             -- Windows do not reach across an end.
-             width_bucket(bucket_at, ends) as period, counter.*
-        from project cross join lateral (
-          select bucket_at, sent, delivered, bounced, failed, complained, suppressed, rejected, excluded_sent
-            from mail.sending_counters
-           where shard = postern.shard_of(project.id) and project_id = project.id
-             and bucket_at >= ${since} and bucket_at < ${to}
-          offset 0) as counter
     ), summed as (
-      select *, sum(sent) over recent as window_sent, sum(delivered) over recent as window_delivered,
-             sum(bounced) over recent as window_bounced, sum(failed) over recent as window_failed,
-             sum(complained) over recent as window_complained, sum(suppressed) over recent as window_suppressed,
-             sum(rejected) over recent as window_rejected
-             ${
-               isSpike
-                 ? sql`, coalesce(sum(sent + excluded_sent) over earlier, 0) as earlier_sent,
-                         coalesce(first_value(bucket_no) over earlier, bucket_no) as first_bucket_no`
-                 : sql``
-             },
-             coalesce(sum(sent + excluded_sent) over later, 0) as sent_after
-        from counters
-      window recent as (partition by id, period order by bucket_no
-                        range between ${windowBuckets - 1}::bigint preceding and current row)
-             ${
-               isSpike
-                 ? sql`, earlier as (partition by id order by bucket_no
-                         range between ${windowBuckets + baselineBuckets - 1}::bigint preceding
-                                   and ${windowBuckets}::bigint preceding)`
-                 : sql``
-             }
-             , later as (partition by id order by bucket_no
-                         range between 1::bigint following and ${
-                           followed_minutes === null
-                             ? sql`unbounded`
-                             : sql`${Math.max(1, Math.floor(followed_minutes / bucketMinutes))}::bigint`
-                         } following)
+      -- The windows of one project at a time: sorting the rows of all projects together takes longer.
+      select id, score_offset, counter.* from project cross join lateral (
+        select bucket_at, bucket_no, ${own} as own,
+               sum(sent + rejected) over recent as window_volume,
+               sum(sent) over recent as window_sent, sum(delivered) over recent as window_delivered,
+               sum(bounced) over recent as window_bounced, sum(failed) over recent as window_failed,
+               sum(complained) over recent as window_complained, sum(suppressed) over recent as window_suppressed,
+               ${
+                 isSpike
+                   ? sql`coalesce(sum(sent + rejected + excluded_sent + excluded_rejected) over earlier, 0) as earlier_volume,
+                         coalesce(first_value(bucket_no) over earlier, bucket_no) as first_bucket_no,`
+                   : sql``
+               }
+               coalesce(sum(sent + excluded_sent) over later, 0) as sent_after
+          from (select *, date_part('epoch', bucket_at)::bigint / ${bucketSeconds}::int as bucket_no,
+                       -- Windows do not reach across an end.
+                       width_bucket(bucket_at, ends) as period
+                  from mail.sending_counters
+                 where shard = postern.shard_of(project.id) and project_id = project.id
+                   and bucket_at >= ${since} and bucket_at < ${to}) as counter
+        window recent as (partition by period order by bucket_no
+                          range between ${windowBuckets - 1}::bigint preceding and current row)
+               ${
+                 isSpike
+                   ? sql`, earlier as (order by bucket_no
+                           range between ${windowBuckets + baselineBuckets - 1}::bigint preceding
+                                     and ${windowBuckets}::bigint preceding)`
+                   : sql``
+               }
+               , later as (order by bucket_no
+                           range between 1::bigint following and ${
+                             followed_minutes === null
+                               ? sql`unbounded`
+                               : sql`${Math.max(1, Math.floor(followed_minutes / bucketMinutes))}::bigint`
+                           } following)
+        offset 0) as counter
     ), evaluated as (
       select *${isSpike ? sql`, ${usualVolume(windowBuckets)} as usual_volume` : sql``} from summed
        where bucket_at >= ${from}
@@ -170,37 +173,19 @@ export async function findCandidates(tx: ReadTx, question: SignalQuestion): Prom
     select id as project_id, bucket_at + interval '5 minutes' as at, (${value})::float8 as value,
            (${counted})::bigint as counted, (${baseline})::float8 as baseline, sent_after::bigint
       from evaluated
-     where ${own} > 0 and ${minimum} >= ${minimum_volume}
+     where own > 0 and ${minimum} >= ${minimum_volume}
        and ${value} ${signal === 'score' ? sql`<=` : sql`>=`} ${threshold}::float8
      order by bucket_at, id limit ${maxCandidates}`.execute(tx)
   return rows
 }
 
 /** What a project has in one bucket. */
-export interface ActiveProject {
+export interface ActiveProject extends Record<(typeof countedBy)[Signal][number], number> {
   project_id: number
-  sent: number
-  rejected: number
-  bounced: number
-  failed: number
-  complained: number
-  suppressed: number
 }
 
-/** Whether the bucket adds to what the signal counts. The same condition as in the statement above. */
-export function isCounted(signal: Signal, active: ActiveProject): boolean {
-  const { sent, rejected, bounced, failed, complained, suppressed } = active
-  const counts: Record<Signal, number> = {
-    ...{
-      bounce_rate: bounced,
-      complaint_rate: complained,
-      failure_rate: failed,
-      suppressed_rate: suppressed,
-    },
-    ...{ volume_spike: sent + rejected, score: bounced + failed + complained },
-  }
-  return counts[signal] > 0
-}
+export const isCounted = (signal: Signal, active: ActiveProject): boolean =>
+  countedBy[signal].some((kind) => active[kind] > 0)
 
 /** The projects with counters in one bucket. */
 export async function findActive(tx: ReadTx, bucket: Date): Promise<ActiveProject[]> {

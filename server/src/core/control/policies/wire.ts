@@ -166,7 +166,7 @@ export const Backtest = Type.Object(
     to: Timestamp,
     project_count: Type.Integer({ description: 'The number of projects to which the policy was applied.' }),
     is_complete: Type.Boolean({
-      description: 'False if there are more projects or firings than one backtest evaluates.',
+      description: 'False if there are more projects or firings than one backtest evaluates in its time.',
     }),
     fired_project_count: Type.Integer(),
     firing_count: Type.Integer(),

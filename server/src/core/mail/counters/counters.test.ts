@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { uuid7 } from '../../../platform/ids.ts'
 import { mailRows } from '../../../testing/fixtures/mail-rows.ts'
 import { insertProjects } from '../../../testing/fixtures/project-rows.ts'
-import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { databaseNow, openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { VirtualTime } from '../../../testing/harness/virtual-time.ts'
 import { countSending, type SendingCount } from './counters.ts'
 
@@ -87,7 +87,7 @@ describe('counting by day and by five minutes', () => {
     // The other tests use ids of projects that do not exist.
     const projectId = (await insertProjects(database, 100)).at(-1) ?? 0
     await count([{ projectId, failed: 1, isExcluded: true }])
-    const earlier = uuid7(Date.now() - 60_000)
+    const earlier = uuid7((await databaseNow(database)).getTime() - 60_000)
     await database.query(
       "insert into control.restriction_ends (project_id, ended_at) values ($1, postern.now() - interval '30 seconds')",
       [projectId],

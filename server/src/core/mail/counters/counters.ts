@@ -11,7 +11,7 @@ export type { CountedKind, SendingCount }
 export { countedKinds }
 
 /**
- * Adds to projects' counters of the current UTC day and of the current five minutes. Publishes `project.stats_changed` to
+ * Adds to projects' counters of the current UTC day and of the current bucket of five minutes. Publishes `project.stats_changed` to
  * the control side if the change affects the project's statistics or reputation.
  *
  * A project's counter rows are locked until the transaction ends, so call this last.

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import { setStatementTimeout } from '../../../platform/db/statement-timeout.ts'
 
 /** What a discard matches. */
 export interface DiscardFilter {
@@ -40,7 +41,7 @@ export interface DiscardCounts {
   leaving: number
 }
 
-const countingSeconds = 5
+const countingMs = 5_000
 
 /** Times out for a queue that is too large to count in a few seconds. */
 export async function countMatches(
@@ -48,7 +49,7 @@ export async function countMatches(
   projectId: number,
   filter: DiscardFilter,
 ): Promise<DiscardCounts> {
-  await sql`set local statement_timeout = ${sql.lit(countingSeconds * 1000)}`.execute(tx)
+  await setStatementTimeout(tx, countingMs)
   const { rows } = await sql<DiscardCounts>`
     select count(*) filter (where dispatch.state in ${queuedStates} and ${matches(projectId, filter)}) as matched,
            count(*) filter (where dispatch.state in ${queuedStates}) as queued,
