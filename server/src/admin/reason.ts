@@ -24,6 +24,7 @@ export const Reason = Type.String({
 const DocumentedReason = { ...Reason, minLength: 1, maxLength: 500 }
 
 const reasonedOperations: ReadonlySet<string> = new Set([
+  'audit.undo',
   'users.edit',
   'queue.hold',
   'queue.release',

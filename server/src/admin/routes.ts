@@ -11,6 +11,7 @@ import { exportAuditQuery } from './audit/export-audit.ts'
 import { listAuditQuery } from './audit/list-audit.ts'
 import { listDenialsQuery } from './audit/list-denials.ts'
 import { showAudit } from './audit/show-audit.ts'
+import { undoEntryOperation } from './audit/undo-entry.ts'
 import { verifyAuditQuery } from './audit/verify-audit.ts'
 import { type AuthenticateDeps, authenticateRequests } from './authenticate-request.ts'
 import { listDiscardsQuery } from './discards/list-discards.ts'
@@ -185,6 +186,8 @@ const resourceOperations = [
   listUsersQuery,
   showUser,
   editUserOperation,
+
+  undoEntryOperation,
 ]
 
 /** Every administrative operation: the plane's table of contents. */

@@ -27,6 +27,8 @@ export const errorCodes = [
   'last_owner',
   'last_administrator',
   'already_ended',
+  'changed_since',
+  'not_reversible',
   'stale_resource',
   'body_too_large',
   'unsupported_media_type',

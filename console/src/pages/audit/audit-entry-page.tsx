@@ -1,8 +1,10 @@
-import { Alert, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { AuditEntry } from '../../api/operations.gen.ts'
 import { useMany, useOne } from '../../api/queries.ts'
+import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
+import { useAct } from '../../components/act/acts.tsx'
 import { Changes, differences } from '../../components/changes.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
@@ -26,8 +28,20 @@ export function AuditEntryPage() {
   )
 }
 
+const undoEntry = ({ id }: AuditEntry): Act<'audit.undo', undefined, object> => ({
+  operation: 'audit.undo',
+  path: { id },
+  title: `Undo audit entry ${id}`,
+  button: 'Undo change',
+  success: 'Change undone',
+  isDangerous: true,
+  base: nothing,
+  ...nothingToFillIn,
+})
+
 function EntryOf({ entry }: { entry: AuditEntry }) {
   const names = useNames([entry])
+  const start = useAct()
   const { resource_type, resource_id, before, after, related } = entry
   const changes = [
     ...differences(resource_type, resource_id, before, after),
@@ -35,7 +49,11 @@ function EntryOf({ entry }: { entry: AuditEntry }) {
   ]
   return (
     <>
-      <PageHead title={sentenceOf(entry, names)} above={<Above entry={entry} />} />
+      <PageHead title={sentenceOf(entry, names)} above={<Above entry={entry} />}>
+        <Button variant="default" onClick={() => start(undoEntry(entry))}>
+          Undo…
+        </Button>
+      </PageHead>
       <Stack gap="xl">
         {entry.reason && <blockquote className={classes.reason}>{entry.reason}</blockquote>}
         {entry.limit_exception && (

@@ -99,6 +99,8 @@ const phrases: Record<MutationId, Phrase> = {
   'policies.edit': (details) => policyEdit(details),
   'policies.delete': ({ thing }) => `deleted ${thing}`,
   'users.edit': (details) => userEdit(details),
+  'audit.undo': ({ thing, project: _, changed }) =>
+    `undid a change of the ${listed(changed.map(fieldOf))} of ${thing}`,
 }
 
 /** Complete sentences without an actor (an operator on the command line): "bo@example.com was linked to …". */

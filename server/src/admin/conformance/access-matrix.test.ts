@@ -80,7 +80,10 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   plans: async () => (await make.makePlan()).id,
   policies: async () => (await make.makePolicy()).id,
   users: async () => (await make.makeUser()).id,
-  audit: async () => (await admin.get('/audit?limit=1')).body.data[0].id,
+  audit: async () => {
+    await admin.patch(`/plans/${(await make.makePlan()).id}`, { price: 0.07 })
+    return (await admin.get('/audit?operation=plans.edit&limit=1')).body.data[0].id
+  },
 }
 
 async function removeOne(projectId: number, noun: string, id: number | string): Promise<void> {

@@ -57,6 +57,8 @@ export const replies: Record<ErrorCode, ReplyCodes> = {
   last_owner: failed,
   last_administrator: failed,
   already_ended: failed,
+  changed_since: failed,
+  not_reversible: failed,
   stale_resource: failed,
   method_not_allowed: failed,
   unsupported_media_type: failed,

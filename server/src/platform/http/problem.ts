@@ -34,6 +34,8 @@ export const statusOf: Record<ErrorCode, number> = {
   last_owner: 409,
   last_administrator: 409,
   already_ended: 409,
+  changed_since: 409,
+  not_reversible: 409,
   stale_resource: 412,
   body_too_large: 413,
   unsupported_media_type: 415,

@@ -143,6 +143,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'audit.export': operation('GET /audit/export', 200),
   'audit.verify': operation('GET /audit/verify', 200),
   'audit.show': operation('GET /audit/:id', 200),
+  'audit.undo': operation('POST /audit/:id/undo', 200, reasonAlways),
   'denials.list': operation('GET /denials', 200),
 
   'users.list': operation('GET /users', 200),

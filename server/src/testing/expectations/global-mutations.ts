@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict'
 import { type fixtures, planConfiguration, policyConfiguration } from '../fixtures/fixtures.ts'
+import type { Client } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import type { Scenario } from './scenario.ts'
 
@@ -39,6 +41,28 @@ export function planScenarios(make: Fixtures): Scenarios {
         changesNothing: true,
         prepare: edit({ price: planConfiguration.price, is_active: true }),
       },
+    ],
+  }
+}
+
+/** Undoes an edit. */
+export function auditScenarios(make: Fixtures, admin: Client): Scenarios {
+  const undo = (edited: () => Promise<string>, body: Record<string, unknown>) => async () => {
+    const { headers, status, text } = await admin.patch(await edited(), body)
+    assert.equal(status, 200, text)
+    const { data } = (await admin.get('/audit?limit=20')).body as {
+      data: { id: number; request_id: string }[]
+    }
+    const entry = data.find(({ request_id }) => request_id === headers.get('x-request-id')) ?? assert.fail()
+    return { path: `/audit/${entry.id}/undo`, body: {} }
+  }
+  const project = async () => `/projects/${(await make.makeProject()).id}`
+  const plan = async () => `/plans/${(await make.makePlan()).id}`
+  return {
+    'audit.undo': [
+      { what: 'restores the price of a plan', prepare: undo(plan, { price: 0.07 }) },
+      { what: 'unlocks a project', prepare: undo(project, { is_locked: true, reason: 'Needed' }) },
+      { what: 'restores a score', prepare: undo(project, { reputation_score: 3, reason: 'Needed' }) },
     ],
   }
 }

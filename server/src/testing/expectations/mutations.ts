@@ -3,7 +3,7 @@ import { fixtures } from '../fixtures/fixtures.ts'
 import type { Client } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import { expectedAdminOperations } from './admin-operations.ts'
-import { planScenarios, policyScenarios, userScenarios } from './global-mutations.ts'
+import { auditScenarios, planScenarios, policyScenarios, userScenarios } from './global-mutations.ts'
 import { apiKeyScenarios, endpointScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
 import type { MutationRequest, Scenario } from './scenario.ts'
 
@@ -30,6 +30,7 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...planScenarios(make),
     ...policyScenarios(make),
     ...userScenarios(make, database),
+    ...auditScenarios(make, admin),
   }
   const mutations = Object.entries(expectedAdminOperations).filter(
     ([, { route }]) => !route.startsWith('GET'),

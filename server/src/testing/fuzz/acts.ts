@@ -59,6 +59,7 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
  * Mutations that the model does not cover, with the reason. Their responses are checked only against the document.
  */
 const unmodelled: Record<string, string> = {
+  'audit.undo': 'It repeats an edit, and has a randomised test of its own.',
   'policies.create': 'Names are unique and the number is limited across all sequences.',
   'policies.edit': 'As policies.create.',
   'policies.delete': 'As policies.create.',

@@ -98,6 +98,8 @@ export const statusOf: Record<string, number> = {
   last_owner: 409,
   last_administrator: 409,
   already_ended: 409,
+  changed_since: 409,
+  not_reversible: 409,
   stale_resource: 412,
   validation_failed: 422,
   reason_required: 422,
