@@ -69,7 +69,10 @@ async function handToken(page: Page): Promise<void> {
   const token = await postern.token()
   const expires_at = new Date(Date.now() + 540_000).toISOString()
   await page.route('**/v1/auth/token', (route) => route.fulfill({ json: { token, expires_at } }))
-  const user = { id: 1, email: 'bench@example.com', name: '', role: 'admin', second_factor_enabled: true }
+  const user = {
+    ...{ id: 1, email: 'bench@example.com', name: '', role: 'admin', rights: 'full' },
+    second_factor_enabled: true,
+  }
   const session = { id: 1, second_factor_at: null, expires_at }
   await page.route('**/v1/auth/session', (route) => route.fulfill({ json: { user, session } }))
 }

@@ -21,6 +21,8 @@ interface Operation {
   parameters?: { name: string; in: string; required?: boolean; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
+  'x-rights'?: string[]
+  'x-rights-fields'?: Record<string, string[]>
 }
 
 export interface OpenapiDocument {
@@ -54,10 +56,27 @@ ${types}
 export const operations: Record<keyof Operations, readonly [method: string, path: string]> = {
 ${operations.map(({ operation, method, path }) => `  '${operation.operationId}': ['${method}', '${path}'],`).join('\n')}
 }
+
+/** The rights, other than full, that allow each administrative mutation: all of it, or some fields. */
+export const limitedRights = {
+${operations
+  .filter(({ operation }) => hasPreview(operation))
+  .map(({ operation }) => `  '${operation.operationId}': ${limitedRightsOf(operation)},`)
+  .join('\n')}
+} as const
 `
 }
 
-function operationType({ operationId, summary, parameters = [], requestBody, responses }: Operation): string {
+const hasPreview = ({ parameters = [] }: Operation): boolean =>
+  parameters.some(({ name }) => name === 'dry_run')
+
+function limitedRightsOf({ 'x-rights': rights = [], 'x-rights-fields': fields = {} }: Operation): string {
+  const limited = rights.filter((name) => name !== 'full')
+  return JSON.stringify(Object.fromEntries(limited.map((name) => [name, fields[name] ?? true])))
+}
+
+function operationType(operation: Operation): string {
+  const { operationId, summary, parameters = [], requestBody, responses } = operation
   const given = (place: string) => parameters.filter((one) => one.in === place && one.name !== 'dry_run')
   const group = (place: string) =>
     `{ ${given(place)
@@ -68,7 +87,6 @@ function operationType({ operationId, summary, parameters = [], requestBody, res
     const schema = content?.['application/json']?.schema
     return schema ? (schema.anyOf ?? [schema]).filter((one) => !isPreview(one)) : []
   })
-  const hasPreview = parameters.some(({ name }) => name === 'dry_run')
   const body = requestBody?.content['application/json']?.schema
   return `  /** ${summary} */
   '${operationId}': {
@@ -76,7 +94,7 @@ function operationType({ operationId, summary, parameters = [], requestBody, res
     query: ${group('query')}
     body: ${body ? typeOf(body) : 'undefined'}
     answer: ${[...new Set(answers.map(typeOf))].join(' | ') || 'undefined'}
-    hasPreview: ${hasPreview}
+    hasPreview: ${hasPreview(operation)}
   }`
 }
 

@@ -11,6 +11,8 @@ create table control.users (
   image text,
   two_factor_enabled boolean not null default false,
   role text not null default 'user' check (role in ('user', 'admin')),
+  -- What an administrator can do. 'full' for everyone else.
+  rights text not null default 'full' check (rights in ('full', 'support', 'billing', 'auditor')),
   is_active boolean not null default true,
   -- Access tokens contain the generation in which they were issued. Incrementing it revokes all of the user's tokens.
   token_generation integer not null default 1,
@@ -25,8 +27,8 @@ create index users_inactive on control.users (id) where not is_active;
 create index users_by_email on control.users ((email collate "C"), id);
 create index users_by_name on control.users ((lower(name) collate "C"), id);
 call postern.make_searchable('control.users', 'email', 'lower(name)');
--- The sign-in library's role cannot grant the admin role or enable a disabled user: it cannot write `role`, `is_active`
--- and `token_generation`.
+-- The sign-in library's role cannot grant the admin role or rights, or enable a disabled user: it cannot write `role`,
+-- `rights`, `is_active` and `token_generation`.
 grant select, update (email, name, email_verified, image, two_factor_enabled, updated_at)
   on control.users to postern_identity;
 grant select, insert, update on control.users to postern_admin;

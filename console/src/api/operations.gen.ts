@@ -30,7 +30,7 @@ export interface EndpointTest { endpoint_id: number; event_type: "endpoint.test"
 
 export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
-export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "changed_since" | "not_reversible" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
+export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "insufficient_rights" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
 
 export interface Firing { id: number; policy_id: number; policy_version: number; project_id: number; at: string; value: number; counted: number; baseline: number; outcome: "recorded" | "pending" | "enforced" | "skipped"; intervention_id: number | null; created_at: string }
 
@@ -68,11 +68,9 @@ export interface SearchResult { type: "project" | "domain" | "route" | "user"; i
 
 export interface Suppression { address: string; reason: "bounce" | "complaint" | "manual"; message_id: string | null; created_at: string }
 
-export interface Undone { resource_type: string; resource_id: string; project_id: number | null; version: number }
-
 export interface Usage { day: { starts_on: string; accepted: number; limit: number }; month: { starts_on: string; accepted: number; limit: number }; limits: ({ name: string; used: number; allowed: number })[]; days: ({ day: string; accepted: number; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[]; hours: ({ starts_at: string; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[] }
 
-export interface User { id: number; email: string; name: string; role: "user" | "admin"; is_active: boolean; two_factor_enabled: boolean; created_at: string; updated_at: string }
+export interface User { id: number; email: string; name: string; role: "user" | "admin"; rights: "full" | "support" | "billing" | "auditor" | null; is_active: boolean; two_factor_enabled: boolean; created_at: string; updated_at: string }
 
 export interface Operations {
   /** Sign in with email and password */
@@ -120,7 +118,7 @@ export interface Operations {
     path: {  }
     query: {  }
     body: undefined
-    answer: { user: { id: number; email: string; name: string; role: string; second_factor_enabled: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
+    answer: { user: { id: number; email: string; name: string; role: string; rights: "full" | "support" | "billing" | "auditor" | null; second_factor_enabled: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
     hasPreview: false
   }
   /** List your active sessions */
@@ -839,22 +837,14 @@ export interface Operations {
   'users.edit': {
     path: { id: number }
     query: {  }
-    body: { role?: "user" | "admin"; is_active?: boolean; end_sessions?: boolean; reason: string }
+    body: { role?: "user" | "admin"; rights?: "full" | "support" | "billing" | "auditor"; is_active?: boolean; end_sessions?: boolean; reason: string }
     answer: User
-    hasPreview: true
-  }
-  /** Undo a change */
-  'audit.undo': {
-    path: { id: number }
-    query: {  }
-    body: { reason: string }
-    answer: Undone
     hasPreview: true
   }
   /** Search the audit log */
   'audit.list': {
     path: {  }
-    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "audit.undo" | "discards.resume" | "discards.stop" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.drain" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "policies.create" | "policies.delete" | "policies.edit" | "policies.trip" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.discard" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "discards.resume" | "discards.stop" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.drain" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "policies.create" | "policies.delete" | "policies.edit" | "policies.trip" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.discard" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
     body: undefined
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
@@ -990,10 +980,55 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'users.list': ['GET', '/v1/admin/users'],
   'users.show': ['GET', '/v1/admin/users/{id}'],
   'users.edit': ['PATCH', '/v1/admin/users/{id}'],
-  'audit.undo': ['POST', '/v1/admin/audit/{id}/undo'],
   'audit.list': ['GET', '/v1/admin/audit'],
   'audit.export': ['GET', '/v1/admin/audit/export'],
   'audit.verify': ['GET', '/v1/admin/audit/verify'],
   'audit.show': ['GET', '/v1/admin/audit/{id}'],
   'denials.list': ['GET', '/v1/admin/denials'],
 }
+
+/** The rights, other than full, that allow each administrative mutation: all of it, or some fields. */
+export const limitedRights = {
+  'projects.create': {},
+  'projects.edit': {"support":["is_locked"],"billing":["plan_id","admin_plan_id","admin_subscription_status"]},
+  'projects.set-billing': {"billing":true},
+  'members.create': {},
+  'members.edit': {},
+  'members.delete': {},
+  'domains.create': {},
+  'domains.edit': {},
+  'domains.delete': {},
+  'domains.verify': {},
+  'domains.rotate': {},
+  'endpoints.create': {},
+  'endpoints.edit': {},
+  'endpoints.delete': {},
+  'endpoints.rotate': {},
+  'endpoints.test': {},
+  'endpoints.replay': {},
+  'routing.create': {},
+  'routing.edit': {},
+  'routing.delete': {},
+  'routing.request-confirmation': {},
+  'api-keys.create': {},
+  'api-keys.edit': {},
+  'api-keys.delete': {},
+  'api-keys.rotate': {},
+  'messages.cancel': {},
+  'suppressions.delete': {"support":true},
+  'queue.hold': {"support":true},
+  'queue.release': {"support":true},
+  'queue.discard': {},
+  'discards.stop': {},
+  'discards.resume': {},
+  'interventions.create': {"support":true},
+  'interventions.edit': {"support":true},
+  'interventions.end': {"support":true},
+  'reversals.delete': {},
+  'plans.create': {},
+  'plans.edit': {},
+  'policies.create': {},
+  'policies.edit': {},
+  'policies.delete': {},
+  'users.edit': {},
+} as const

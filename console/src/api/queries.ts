@@ -1,5 +1,7 @@
 import {
   keepPreviousData,
+  MutationCache,
+  QueryCache,
   QueryClient,
   type UseQueryResult,
   useQueries,
@@ -16,7 +18,15 @@ import {
   type QueryOf,
 } from './client.ts'
 
-export const queryClient = new QueryClient({
+/** The user's rights were changed after they were loaded, so the actions on screen have to be updated. */
+function refreshRights(error: Error): void {
+  if (error instanceof ApiError && error.code === 'insufficient_rights')
+    void queryClient.invalidateQueries({ queryKey: ['me'] })
+}
+
+export const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: refreshRights }),
+  mutationCache: new MutationCache({ onError: refreshRights }),
   defaultOptions: {
     // A mutation that cannot be sent now fails; it is not sent later.
     mutations: { networkMode: 'always' },

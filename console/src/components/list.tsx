@@ -1,7 +1,9 @@
 import { Button, Group, Table, Text } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import { Fragment, type KeyboardEvent, type ReactNode, useRef } from 'react'
+import type { MutationId } from '../api/client.ts'
 import type { Page } from '../api/queries.ts'
+import { useCan } from './act/can.tsx'
 import classes from './list.module.css'
 import { QueryState } from './states.tsx'
 
@@ -15,6 +17,8 @@ export interface Column<T> {
   isNumber?: boolean
   /** Hidden in a narrow window. */
   isExtra?: boolean
+  /** Hidden if the administrator's rights allow none of these changes. */
+  changes?: readonly MutationId[]
 }
 
 /**
@@ -24,7 +28,7 @@ export interface Column<T> {
 export function List<T extends Row>({
   label,
   query,
-  columns,
+  columns: all,
   below,
   empty,
   cursor,
@@ -42,6 +46,8 @@ export function List<T extends Row>({
   /** Whether the first column contains sentences instead of names. It is then not bold. */
   isProse?: boolean
 }) {
+  const can = useCan()
+  const columns = all.filter(({ changes }) => changes?.some((change) => can(change)) ?? true)
   const body = useRef<HTMLTableSectionElement>(null)
   const move = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]

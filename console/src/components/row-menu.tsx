@@ -1,6 +1,9 @@
 import { Button, Menu } from '@mantine/core'
+import type { MutationId } from '../api/client.ts'
+import { useCan } from './act/can.tsx'
 
 export interface RowAct {
+  operation: MutationId
   label: string
   onClick: () => void
   isDangerous?: boolean
@@ -8,6 +11,9 @@ export interface RowAct {
 
 /** The actions for a row that has no page of its own. */
 export function RowMenu({ of, acts }: { of: string; acts: RowAct[] }) {
+  const can = useCan()
+  const allowed = acts.filter(({ operation }) => can(operation))
+  if (allowed.length === 0) return null
   return (
     <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
       <Menu.Target>
@@ -16,7 +22,7 @@ export function RowMenu({ of, acts }: { of: string; acts: RowAct[] }) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {acts.map(({ label, onClick, isDangerous }) => (
+        {allowed.map(({ label, onClick, isDangerous }) => (
           <Menu.Item key={label} onClick={onClick} c={isDangerous ? 'var(--postern-bad)' : undefined}>
             {label}
           </Menu.Item>

@@ -5,6 +5,7 @@ import type { SearchResult } from '../api/operations.gen.ts'
 import { useAnswer, useOne } from '../api/queries.ts'
 import { signOut } from '../api/session.ts'
 import { useAct } from '../components/act/acts.tsx'
+import { useCan } from '../components/act/can.tsx'
 import { useToast } from '../components/toast.tsx'
 import { createProject, lockProject } from '../pages/projects/acts.tsx'
 import { tabs } from '../pages/projects/tabs.ts'
@@ -83,6 +84,7 @@ const command = (key: string, group: string, label: string, select: () => void):
 function useCommands(): Choice[] {
   const go = useGo()
   const start = useAct()
+  const can = useCan()
   const toast = useToast()
   const { setColorScheme } = useMantineColorScheme()
   const newProject = () => start(createProject(({ id }) => go(`/projects/${id}`)))
@@ -93,7 +95,7 @@ function useCommands(): Choice[] {
     command('policies', 'Go to', 'Policies', () => go('/policies')),
     command('plans', 'Go to', 'Plans', () => go('/plans')),
     command('users', 'Go to', 'Users', () => go('/users')),
-    command('new-project', 'Commands', 'New project', newProject),
+    ...(can('projects.create') ? [command('new-project', 'Commands', 'New project', newProject)] : []),
     command('light', 'Commands', 'Light theme', () => setColorScheme('light')),
     command('dark', 'Commands', 'Dark theme', () => setColorScheme('dark')),
     command('auto', 'Commands', 'Match system theme', () => setColorScheme('auto')),
@@ -109,6 +111,7 @@ function useCommands(): Choice[] {
 /** On a project's page: its tabs, and locking or unlocking it. */
 function useProjectCommands(go: Go): Choice[] {
   const start = useAct()
+  const can = useCan()
   const { projectId } = useParams({ strict: false })
   const project = useOne(
     'projects.show',
@@ -120,12 +123,13 @@ function useProjectCommands(go: Go): Choice[] {
   const { name, is_locked } = loaded.data
   const group = `In ${name}`
   const home = `/projects/${projectId}`
+  const lock = command('lock', group, is_locked ? 'Unlock this project' : 'Lock this project', () =>
+    start(lockProject(loaded)),
+  )
   return [
     ...tabs.map(([tab, label]) =>
       command(`tab-${tab}`, group, label, () => go(tab === 'overview' ? home : `${home}/${tab}`)),
     ),
-    command('lock', group, is_locked ? 'Unlock this project' : 'Lock this project', () =>
-      start(lockProject(loaded)),
-    ),
+    ...(can('projects.edit', 'is_locked') ? [lock] : []),
   ]
 }

@@ -16,6 +16,7 @@ import { Logo } from '../components/logo.tsx'
 import { useToast } from '../components/toast.tsx'
 import { useTripped } from '../pages/policies/policies.ts'
 import { TrippedBanner } from '../pages/policies/tripped-banner.tsx'
+import { rightsLabels, rightsTexts } from '../pages/users/rights.ts'
 import { AdministratorsOnly } from './administrators-only.tsx'
 import { Palette, usePalette } from './palette.tsx'
 import classes from './shell.module.css'
@@ -62,7 +63,14 @@ function AdminShell({ me }: { me: Me }) {
               {isApple ? '⌘K' : 'Ctrl K'}
             </Kbd>
           </UnstyledButton>
-          <Account name={me.name || me.email} email={me.email} />
+          <Group gap={0} wrap="nowrap">
+            {me.rights !== null && me.rights !== 'full' && (
+              <span title={`Your rights: ${rightsTexts[me.rights]}`}>
+                <Badge>{rightsLabels[me.rights]}</Badge>
+              </span>
+            )}
+            <Account name={me.name || me.email} email={me.email} />
+          </Group>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label="Main">

@@ -13,15 +13,17 @@ import { statusOf } from '../platform/http/problem.ts'
 import { networkOf, type RateLimit, setRateLimitHeaders } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { isDryRun } from './preview.ts'
+import { type OperationId, requireRights, requireRightsForFields } from './rights.ts'
 
 /**
  * Authenticates every request to the administrative plane, including unknown paths: only administrators learn which
  * paths exist.
  *
- * A body can take a long time to arrive, and the caller may lose the role in the meantime. If authentication is older
+ * A body can take a long time to arrive, and the caller may lose the role or rights in the meantime. If authentication is older
  * than `reauthenticateAfterMs`, it is repeated before the handler runs.
  *
- * Checks in order: 429 per address, 403 for an API key, 401, 403 for the role, 429 per user.
+ * Checks in order: 429 per address, 403 for an API key, 401, 403 for the role, 403 for the rights, 429 per user. Rights that
+ * are limited to some fields are checked as soon as the body is parsed.
  */
 export interface AuthenticateDeps {
   authenticate: Authenticate
@@ -52,7 +54,7 @@ export function authenticateRequests(
   const identify = async (request: FastifyRequest): Promise<User> => {
     request.authenticatedAt = performance.now()
     request.user = await authenticate(request.headers.authorization)
-    requireAdministrator(request.user)
+    authorize(request)
     return request.user
   }
   plane.addHook('onRequest', async (request, reply) => {
@@ -61,6 +63,7 @@ export function authenticateRequests(
     const { id } = await identify(request)
     setRateLimitHeaders(reply, await userLimit(id))
   })
+  plane.addHook('preValidation', async (request) => authorize(request))
   plane.addHook('preHandler', async (request) => {
     if (performance.now() - request.authenticatedAt > reauthenticateAfterMs) await identify(request)
   })
@@ -74,9 +77,21 @@ export function authenticateRequests(
   })
 }
 
+/** The body is undefined until it is parsed. */
+function authorize(request: FastifyRequest): void {
+  const { user, body } = request
+  if (user === null) throw new Error('a request was authorized before authentication')
+  requireAdministrator(user)
+  const operation = operationIdOf(request) as OperationId | undefined
+  // An unknown path, or a method that the path does not support: only administrators learn that.
+  if (operation === undefined) return
+  requireRights(operation, user.rights)
+  requireRightsForFields(operation, user.rights, body)
+}
+
 const changing = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Whether the request was rejected because of the role, or was a mutation rejected by a rule. */
+/** Whether the request was rejected because of the role or the rights, or was a mutation rejected by a rule. */
 function isDenial(request: FastifyRequest, error: unknown): error is PosternError {
   if (request.user === null || !(error instanceof PosternError)) return false
   const status = statusOf[error.code]

@@ -12,6 +12,7 @@ import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
+import type { OperationId } from './rights.ts'
 
 /**
  * The two kinds of administrative operations: mutations and queries. An operation declares its schema and its logic;
@@ -79,7 +80,7 @@ export interface MutationResult<Answer> {
 
 interface Described {
   /** Noun first: `endpoints.rotate`. */
-  id: string
+  id: OperationId
   /** Relative to /v1, in Fastify's syntax: `/admin/projects/:project_id`. */
   path: string
   summary: string

@@ -24,7 +24,7 @@ import type { ReadTx, Tx } from '${sourceFolder}/platform/db/db.ts'
 declare const read: (tx: ReadTx) => Promise<number>
 declare const write: (tx: Tx) => Promise<number>
 const description = {
-  id: 'things.try',
+  id: 'plans.edit' as const,
   path: '/admin/things/:id',
   summary: 'Try',
   description: 'To be compiled.',
@@ -99,6 +99,7 @@ const wrong: Record<string, [text: string, complaint: RegExp]> = {
     operation({ target: 'target: async () => ({ id: 1 }),' }),
     /'version'/,
   ],
+  'an operation without rights': [operation({ kind: `id: 'things.try', ${parts.kind}` }), /"things.try"/],
   'a query that writes': [query('write'), /ReadTx/],
 }
 

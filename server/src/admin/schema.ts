@@ -14,6 +14,7 @@ import {
 import { isMutation, type Mutation, type Query } from './operation.ts'
 import { DryRun, Preview } from './preview.ts'
 import { alwaysNeedsReason, Reason } from './reason.ts'
+import { allowedFields, allowedRights, isForEveryone } from './rights.ts'
 
 /** Route schemas of administrative operations, for validation by Fastify and for the OpenAPI document. */
 export const methodOf = (operation: Mutation | Query): 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' =>
@@ -28,6 +29,8 @@ export function schemaOf(operation: Mutation | Query): object {
     description: operation.description,
     tags: [operation.id.split('.')[0]],
     security: [{ accessToken: [] }],
+    'x-rights': allowedRights[operation.id],
+    ...(allowedFields[operation.id] && { 'x-rights-fields': allowedFields[operation.id] }),
     params: operation.params,
     ...(isMutation(operation) ? mutationSchema(operation) : querySchema(operation)),
   }
@@ -109,7 +112,11 @@ function codesOf(operation: Mutation | Query): Codes {
   const codes = {
     400: ['invalid_json', 'invalid_parameter'],
     401: ['unauthenticated', 'token_expired'],
-    403: ['admin_required', 'api_key_not_allowed'],
+    403: [
+      'admin_required',
+      'api_key_not_allowed',
+      ...(isForEveryone(operation.id) ? [] : (['insufficient_rights'] as const)),
+    ],
     404: Object.keys(operation.params.properties).length > 0 ? ['not_found'] : [],
     412: ['stale_resource'],
     429: ['rate_limited'],
@@ -121,4 +128,7 @@ function codesOf(operation: Mutation | Query): Codes {
   return { ...codes, ...rules, 422: rules[422].toSpliced(1, 0, ...reason) }
 }
 
-const meanings = { 401: 'The access token is missing or invalid', 403: 'The caller is not an administrator' }
+const meanings = {
+  401: 'The access token is missing or invalid',
+  403: 'The caller is not an administrator, or does not have the rights',
+}

@@ -5,21 +5,23 @@ import {
   linkAdministrator,
   resetAdministrator,
 } from '../core/control/access/administrators.ts'
+import { type Rights, rightsNames } from '../core/control/users/wire.ts'
+import { UsageError } from '../platform/errors.ts'
 import { command, emailOf, print } from './command.ts'
 import { withContext } from './with-context.ts'
 
 /** `postern admin`: creates administrators, resets their credentials and links them to external issuers. */
 export const admin = command('admin', {
-  async create({ email, name = 'Administrator', reason = '', json }) {
-    const address = emailOf(email)
+  async create({ email, name = 'Administrator', rights: given, reason = '', json }) {
+    const [address, rights] = [emailOf(email), rightsIn(given)]
     await withContext(async (context) =>
-      show(json, email, await createAdministrator(depsOf(context, reason), address, name)),
+      show(json, email, await createAdministrator(depsOf(context, reason), address, name, rights)),
     )
   },
-  async reset({ email, reason = '', json }) {
-    const address = emailOf(email)
+  async reset({ email, rights: given, reason = '', json }) {
+    const [address, rights] = [emailOf(email), rightsIn(given)]
     await withContext(async (context) =>
-      show(json, email, await resetAdministrator(depsOf(context, reason), address)),
+      show(json, email, await resetAdministrator(depsOf(context, reason), address, rights)),
     )
   },
   async link({ email, issuer, subject, reason = '', json }) {
@@ -28,6 +30,14 @@ export const admin = command('admin', {
     print(json, { email, issuer, subject }, () => `${email} can now sign in through ${issuer} as ${subject}.`)
   },
 })
+
+function rightsIn(given: string | undefined): Rights | undefined {
+  const rights = rightsNames.find((name) => name === given)
+  if (given !== undefined && !rights) {
+    throw new UsageError(`"${given}" is not a set of rights: ${rightsNames.join(', ')}.`)
+  }
+  return rights
+}
 
 const depsOf = ({ auth, db }: Context, reason: string) => ({
   auth,

@@ -40,6 +40,10 @@ export const commonExits = [exits.done, exits.failed, exits.misused]
 
 const json = { about: 'Print one JSON document instead of text.' } satisfies Option
 const reason = { value: '<text>', about: 'The reason, recorded in the audit log.' } satisfies Option
+const rights = {
+  value: '<rights>',
+  about: 'What the administrator can do: full, support, billing or auditor.',
+} satisfies Option
 const email = {
   value: '<address>',
   about: 'The email address that the user signs in with.',
@@ -97,11 +101,25 @@ export const manual = {
       create: {
         about:
           'Creates an administrator. Prints the password, the authenticator URI and the backup codes, which cannot be shown again.',
-        options: { email, name: { value: '<name>', about: 'Default: Administrator.' }, reason, json },
+        options: {
+          email,
+          name: { value: '<name>', about: 'Default: Administrator.' },
+          rights: { ...rights, about: `${rights.about} Default: full.` },
+          reason,
+          json,
+        },
       },
       reset: {
         about: 'Issues new credentials to an administrator and revokes all their sessions.',
-        options: { email, reason, json },
+        options: {
+          email,
+          rights: {
+            ...rights,
+            about: `${rights.about} Default: unchanged, or full for a new administrator.`,
+          },
+          reason,
+          json,
+        },
       },
       link: {
         about: 'Lets a user of an external issuer (POSTERN_OIDC_ISSUERS) sign in as this administrator.',

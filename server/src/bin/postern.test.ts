@@ -196,6 +196,8 @@ describe('postern', () => {
         /not an email address/,
       )
     }
+    const king = await callPostern(env, 'admin', 'create', '--email', 'ada@example.com', '--rights', 'king')
+    assert.deepEqual([king.status, /full, support, billing, auditor/.test(king.stderr)], [2, true])
     const created = await callPostern(env, 'admin', 'create', '--email', 'Ada@Example.com')
     assert.equal(created.status, 0, created.stderr)
     assert.match(
@@ -306,7 +308,11 @@ describe('postern', () => {
       (await database.query('select from control.audit_checkpoints')).length
     const before = await countCheckpoints()
     const api = await serve()
-    assert.equal((await callPostern(env, 'admin', 'create', '--email', 'carol@example.com')).status, 0)
+    const carol = ['--email', 'carol@example.com', '--rights', 'auditor']
+    assert.equal((await callPostern(env, 'admin', 'create', ...carol)).status, 0)
+    assert.deepEqual(await database.query(`select email from control.users where rights = 'auditor'`), [
+      { email: 'carol@example.com' },
+    ])
     await sleep(1500)
     assert.equal(await countCheckpoints(), before)
     const worker = start('worker')

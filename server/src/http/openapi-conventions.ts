@@ -15,6 +15,11 @@ Project API keys are not accepted.
 A request without a valid token returns 401. A request from a user who is not an administrator returns 403, whether or
 not the resource exists.
 
+An administrator's rights (\`full\`, \`support\`, \`billing\` or \`auditor\`) determine what the administrator can do. All of
+them can read everything. The extension \`x-rights\` of an operation lists the rights that allow it, and
+\`x-rights-fields\` lists the fields that limited rights can change. A request that the rights do not allow returns 403
+\`insufficient_rights\`.
+
 All other operations under \`/v1\`, except \`/v1/auth\`, are for customers. Project members use an access token, and
 applications use a project API key, which is also sent as a bearer token. A member's role determines what the member can
 do (\`insufficient_role\`), and an API key's scopes determine what the key can do (\`insufficient_scope\`). A request for a

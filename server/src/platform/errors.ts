@@ -13,6 +13,7 @@ export const errorCodes = [
   'api_key_not_allowed',
   'insufficient_scope',
   'insufficient_role',
+  'insufficient_rights',
   'address_not_allowed',
   'project_locked',
   'subscription_inactive',

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { User } from '../core/control/users/wire.ts'
 import { signInOperation } from './operation.ts'
 
 const Time = Type.String({ format: 'date-time' })
@@ -17,6 +18,7 @@ export const showSession = signInOperation({
       email: Type.String(),
       name: Type.String(),
       role: Type.String({ description: 'The role in the service: `admin` or `user`.' }),
+      rights: User.properties.rights,
       second_factor_enabled: Type.Boolean(),
     }),
     session: Type.Object({

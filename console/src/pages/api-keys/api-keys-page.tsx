@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { ApiKey } from '../../api/operations.gen.ts'
 import { useAnswer, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
 import { type Column, List } from '../../components/list.tsx'
@@ -24,7 +25,9 @@ export function ApiKeysPage() {
   return (
     <>
       <PartHead title="API keys" below="Credentials for the customer’s applications.">
-        <Button onClick={() => start(createApiKey(projectId))}>New API key</Button>
+        <Can change="api-keys.create">
+          <Button onClick={() => start(createApiKey(projectId))}>New API key</Button>
+        </Can>
       </PartHead>
       <List
         label="API keys"
@@ -47,9 +50,11 @@ function useColumns(projectId: number): Column<ApiKey>[] {
     {
       title: 'API key',
       cell: ({ id, name }) => (
-        <UnstyledButton fz="inherit" onClick={() => actOn('api-keys.show', pathOf(id), editApiKey)}>
-          {name}
-        </UnstyledButton>
+        <Can change="api-keys.edit" otherwise={name}>
+          <UnstyledButton fz="inherit" onClick={() => actOn('api-keys.show', pathOf(id), editApiKey)}>
+            {name}
+          </UnstyledButton>
+        </Can>
       ),
     },
     {
@@ -78,13 +83,23 @@ function useColumns(projectId: number): Column<ApiKey>[] {
     { title: 'Last used', cell: ({ last_used_at }) => <RelativeTime at={last_used_at} /> },
     {
       title: 'More',
+      changes: ['api-keys.edit', 'api-keys.rotate', 'api-keys.delete'],
       cell: ({ id, name }) => (
         <RowMenu
           of={name}
           acts={[
-            { label: 'Edit API key', onClick: () => actOn('api-keys.show', pathOf(id), editApiKey) },
-            { label: 'Rotate secret', onClick: () => actOn('api-keys.show', pathOf(id), rotateApiKey) },
             {
+              operation: 'api-keys.edit',
+              label: 'Edit API key',
+              onClick: () => actOn('api-keys.show', pathOf(id), editApiKey),
+            },
+            {
+              operation: 'api-keys.rotate',
+              label: 'Rotate secret',
+              onClick: () => actOn('api-keys.show', pathOf(id), rotateApiKey),
+            },
+            {
+              operation: 'api-keys.delete',
               label: 'Delete API key',
               onClick: () => actOn('api-keys.show', pathOf(id), deleteApiKey),
               isDangerous: true,

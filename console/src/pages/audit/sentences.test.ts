@@ -47,6 +47,19 @@ describe('audit sentences', () => {
     }
   })
 
+  test('name the rights of an administrator', () => {
+    const subject = { email: 'bo@example.com', name: null }
+    const editUser = (before: Entry['before'], after: Entry['after']) =>
+      sentence('users.edit', { project_id: null, resource_type: 'user', subject, before, after })
+    const user = { role: 'user', rights: null }
+    const admin = { role: 'admin', rights: 'full' }
+    const auditor = { role: 'admin', rights: 'auditor' }
+    assert.equal(editUser(user, admin), 'Ada made bo@example.com an administrator')
+    assert.equal(editUser(user, auditor), 'Ada made bo@example.com an administrator with auditor rights')
+    assert.equal(editUser(auditor, admin), 'Ada gave bo@example.com full rights')
+    assert.equal(editUser(auditor, user), 'Ada removed the administrator role from bo@example.com')
+  })
+
   test('name every edited field of a project', () => {
     assert.equal(edit({ is_locked: false }, { is_locked: true }), 'Ada locked Acme')
     assert.equal(edit({ is_locked: true }, { is_locked: false }), 'Ada unlocked Acme')

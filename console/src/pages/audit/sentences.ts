@@ -306,14 +306,17 @@ function policyEdit({ project: _, ...details }: Details): string {
 }
 
 function userEdit({ person, is, changed }: Details): string {
+  const rights = is['rights'] === 'full' ? '' : ` with ${words(is['rights'])} rights`
   const parts = [
     ...(changed.includes('role')
       ? [
           is['role'] === 'admin'
-            ? `made ${person} an administrator`
+            ? `made ${person} an administrator${rights}`
             : `removed the administrator role from ${person}`,
         ]
-      : []),
+      : changed.includes('rights')
+        ? [`gave ${person} ${words(is['rights'])} rights`]
+        : []),
     ...(changed.includes('is_active')
       ? [is['is_active'] ? `enabled sign-in for ${person}` : `disabled sign-in for ${person}`]
       : []),

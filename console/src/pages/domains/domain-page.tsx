@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Answer } from '../../api/client.ts'
 import type { Domain } from '../../api/operations.gen.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can, useCan } from '../../components/act/can.tsx'
 import { Status } from '../../components/badge.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { HeadActions } from '../../components/head-actions.tsx'
@@ -43,6 +44,7 @@ export function DomainPage() {
 
 function Head({ loaded }: { loaded: Answer<Domain> }) {
   const start = useAct()
+  const can = useCan()
   const navigate = route.useNavigate()
   const { projectId } = route.useParams()
   const { id, name, status, mta_provider } = loaded.data
@@ -60,17 +62,23 @@ function Head({ loaded }: { loaded: Answer<Domain> }) {
       }
       beside={<Status value={status} />}
     >
-      <Button variant="default" onClick={() => start(verifyDomain(loaded))}>
-        Check now
-      </Button>
-      <HeadActions of="domain" edit={() => start(editDomain(loaded))}>
-        {mta_provider === 'service' && (
+      <Can change="domains.verify">
+        <Button variant="default" onClick={() => start(verifyDomain(loaded))}>
+          Check now
+        </Button>
+      </Can>
+      <HeadActions of="domain" edit={can('domains.edit') && (() => start(editDomain(loaded)))}>
+        {mta_provider === 'service' && can('domains.rotate') && (
           <Menu.Item onClick={() => start(rotateDomainKey(loaded))}>Rotate DKIM key</Menu.Item>
         )}
-        <Menu.Item onClick={() => start(registerDomain(loaded))}>Re-register</Menu.Item>
-        <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteDomain(loaded, toList))}>
-          Delete domain
-        </Menu.Item>
+        {can('domains.edit') && (
+          <Menu.Item onClick={() => start(registerDomain(loaded))}>Re-register</Menu.Item>
+        )}
+        {can('domains.delete') && (
+          <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteDomain(loaded, toList))}>
+            Delete domain
+          </Menu.Item>
+        )}
       </HeadActions>
     </PartHead>
   )

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Domain } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { Status } from '../../components/badge.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
@@ -61,12 +62,14 @@ export function DomainsPage() {
             : 'The domains that the project sends from and receives mail for.'
         }
       >
-        <Button
-          disabled={!project.data}
-          onClick={() => project.data && start(createDomain(project.data.data, show))}
-        >
-          New domain
-        </Button>
+        <Can change="domains.create">
+          <Button
+            disabled={!project.data}
+            onClick={() => project.data && start(createDomain(project.data.data, show))}
+          >
+            New domain
+          </Button>
+        </Can>
       </PartHead>
       <List
         label="Domains"

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { QueryOf } from '../../api/client.ts'
 import type { DeliveryAttempt } from '../../api/operations.gen.ts'
 import type { Page } from '../../api/queries.ts'
+import { Can } from '../../components/act/can.tsx'
 import { Status } from '../../components/badge.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { type Column, List } from '../../components/list.tsx'
@@ -142,9 +143,11 @@ function Detail({
         </>
       )}
       <Group gap="xs">
-        <Button size="compact-sm" variant="default" onClick={replay}>
-          Replay this event
-        </Button>
+        <Can change="endpoints.replay">
+          <Button size="compact-sm" variant="default" onClick={replay}>
+            Replay this event
+          </Button>
+        </Can>
         {showEvent && (
           <Button size="compact-sm" variant="default" onClick={showEvent}>
             All attempts for this event

@@ -4,6 +4,7 @@ import type { Answer } from '../../api/client.ts'
 import type { Endpoint } from '../../api/operations.gen.ts'
 import { useOne, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can, useCan } from '../../components/act/can.tsx'
 import { Badge } from '../../components/badge.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { HeadActions } from '../../components/head-actions.tsx'
@@ -47,6 +48,7 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
   const endpoint = loaded.data
   const path = { project_id: endpoint.project_id, id: endpoint.id }
   const start = useAct()
+  const can = useCan()
   const navigate = route.useNavigate()
   const search = route.useSearch()
   const progress = useDeliveryProgress(path)
@@ -91,24 +93,34 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
         }
         beside={<EndpointBadge endpoint={endpoint} lastOutcome={newestOutcome} />}
       >
-        <Button onClick={test}>Send test event</Button>
-        <Button variant="default" onClick={replayMany}>
-          Replay…
-        </Button>
-        <HeadActions of="endpoint" edit={() => start(editEndpoint(loaded))}>
-          <Menu.Item onClick={() => start(rotateSecret(loaded))}>Rotate secret</Menu.Item>
-          <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteEndpoint(loaded, leave))}>
-            Delete endpoint
-          </Menu.Item>
+        <Can change="endpoints.test">
+          <Button onClick={test}>Send test event</Button>
+        </Can>
+        <Can change="endpoints.replay">
+          <Button variant="default" onClick={replayMany}>
+            Replay…
+          </Button>
+        </Can>
+        <HeadActions of="endpoint" edit={can('endpoints.edit') && (() => start(editEndpoint(loaded)))}>
+          {can('endpoints.rotate') && (
+            <Menu.Item onClick={() => start(rotateSecret(loaded))}>Rotate secret</Menu.Item>
+          )}
+          {can('endpoints.delete') && (
+            <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteEndpoint(loaded, leave))}>
+              Delete endpoint
+            </Menu.Item>
+          )}
         </HeadActions>
       </PartHead>
       {!endpoint.is_active && (
         <Alert color="red" title="This endpoint is inactive">
           <Group justify="space-between">
             <span>{endpoint.disabled_reason ?? 'It was deactivated by a user.'} It receives nothing.</span>
-            <Button size="compact-sm" variant="default" onClick={() => start(activateEndpoint(loaded))}>
-              Activate
-            </Button>
+            <Can change="endpoints.edit">
+              <Button size="compact-sm" variant="default" onClick={() => start(activateEndpoint(loaded))}>
+                Activate
+              </Button>
+            </Can>
           </Group>
         </Alert>
       )}

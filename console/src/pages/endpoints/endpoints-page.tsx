@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Endpoint } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { Badge } from '../../components/badge.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
@@ -74,7 +75,9 @@ export function EndpointsPage() {
   return (
     <>
       <PartHead title="Endpoints" below="URLs that receive events and inbound mail.">
-        <Button onClick={create}>New endpoint</Button>
+        <Can change="endpoints.create">
+          <Button onClick={create}>New endpoint</Button>
+        </Can>
       </PartHead>
       <List
         label="Endpoints"

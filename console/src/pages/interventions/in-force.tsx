@@ -2,6 +2,7 @@ import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import type { Intervention } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { To } from '../../components/link.tsx'
 import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
@@ -59,22 +60,26 @@ export function InForceAlert({ intervention }: { intervention: Intervention }) {
           {appeal && <Appeal appeal={appeal} />}
         </Stack>
         <Group gap="xs">
-          <Button
-            size="compact-sm"
-            variant="default"
-            aria-label={`Edit ${noun}`}
-            onClick={() => actOn('interventions.show', { project_id, id }, editIntervention)}
-          >
-            Edit
-          </Button>
-          <Button
-            size="compact-sm"
-            variant="default"
-            aria-label={`End ${noun}`}
-            onClick={() => start(endIntervention(intervention))}
-          >
-            End
-          </Button>
+          <Can change="interventions.edit">
+            <Button
+              size="compact-sm"
+              variant="default"
+              aria-label={`Edit ${noun}`}
+              onClick={() => actOn('interventions.show', { project_id, id }, editIntervention)}
+            >
+              Edit
+            </Button>
+          </Can>
+          <Can change="interventions.end">
+            <Button
+              size="compact-sm"
+              variant="default"
+              aria-label={`End ${noun}`}
+              onClick={() => start(endIntervention(intervention))}
+            >
+              End
+            </Button>
+          </Can>
         </Group>
       </Group>
     </Alert>

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Member } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
 import { type Column, List } from '../../components/list.tsx'
@@ -39,7 +40,9 @@ export function MembersPage() {
             : 'Users with access to this project.'
         }
       >
-        <Button onClick={() => start(createMember(projectId))}>New member</Button>
+        <Can change="members.create">
+          <Button onClick={() => start(createMember(projectId))}>New member</Button>
+        </Can>
       </PartHead>
       <List
         label="Members"
@@ -63,9 +66,11 @@ function useColumns(projectId: number): Column<Member>[] {
         role === 'owner' ? (
           <Owner email={email} />
         ) : (
-          <UnstyledButton fz="inherit" onClick={() => actOn('members.show', pathOf(id), editMember)}>
-            {email}
-          </UnstyledButton>
+          <Can change="members.edit" otherwise={email}>
+            <UnstyledButton fz="inherit" onClick={() => actOn('members.show', pathOf(id), editMember)}>
+              {email}
+            </UnstyledButton>
+          </Can>
         ),
     },
     { title: 'Name', isExtra: true, cell: ({ name }) => name },
@@ -83,13 +88,19 @@ function useColumns(projectId: number): Column<Member>[] {
     },
     {
       title: 'More',
+      changes: ['members.edit', 'members.delete'],
       cell: ({ id, email, role }) =>
         role !== 'owner' && (
           <RowMenu
             of={email}
             acts={[
-              { label: 'Change role', onClick: () => actOn('members.show', pathOf(id), editMember) },
               {
+                operation: 'members.edit',
+                label: 'Change role',
+                onClick: () => actOn('members.show', pathOf(id), editMember),
+              },
+              {
+                operation: 'members.delete',
                 label: 'Remove member',
                 onClick: () => actOn('members.show', pathOf(id), deleteMember),
                 isDangerous: true,
@@ -106,13 +117,13 @@ function Owner({ email }: { email: string }) {
   const start = useAct()
   const { data: project } = useProject()
   return (
-    <>
+    <Can change="projects.edit" field="user_id" otherwise={email}>
       <UnstyledButton fz="inherit" onClick={() => project && start(editProject(project))}>
         {email}
       </UnstyledButton>
       <Text size="sm" c="dimmed">
         Change the owner in project settings.
       </Text>
-    </>
+    </Can>
   )
 }

@@ -4,6 +4,7 @@ import type { Answer } from '../../api/client.ts'
 import type { Message, MessageExplanationForAdministrators } from '../../api/operations.gen.ts'
 import { useAnswer, useMany, useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { Badge, Status } from '../../components/badge.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
@@ -73,9 +74,11 @@ function Head({ loaded }: { loaded: Answer<Message> }) {
       }
     >
       {isScheduled && (
-        <Button variant="outline" color="red" onClick={() => start(cancelMessage(loaded))}>
-          Cancel message
-        </Button>
+        <Can change="messages.cancel">
+          <Button variant="outline" color="red" onClick={() => start(cancelMessage(loaded))}>
+            Cancel message
+          </Button>
+        </Can>
       )}
     </PartHead>
   )

@@ -48,11 +48,13 @@ export function Suppressions() {
     { title: 'Since', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
     {
       title: 'More',
+      changes: ['suppressions.delete'],
       cell: (suppression) => (
         <RowMenu
           of={suppression.address}
           acts={[
             {
+              operation: 'suppressions.delete',
               label: 'Delete suppression',
               onClick: () => start(deleteSuppression(Number(projectId), suppression)),
               isDangerous: true,

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Plan } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
 import { To } from '../../components/link.tsx'
@@ -22,9 +23,11 @@ const columnsOf = (edit: (plan: Plan) => void): Column<Plan>[] => [
     cell: (plan) => (
       <>
         <Group gap="xs">
-          <Anchor component="button" size="md" onClick={() => edit(plan)}>
-            {plan.name}
-          </Anchor>
+          <Can change="plans.edit" otherwise={plan.name}>
+            <Anchor component="button" size="md" onClick={() => edit(plan)}>
+              {plan.name}
+            </Anchor>
+          </Can>
           {!plan.is_active && <Badge>inactive</Badge>}
         </Group>
         {plan.description && (
@@ -71,7 +74,9 @@ export function PlansPage() {
   return (
     <>
       <PageHead title="Plans">
-        <Button onClick={() => start(createPlan)}>New plan</Button>
+        <Can change="plans.create">
+          <Button onClick={() => start(createPlan)}>New plan</Button>
+        </Can>
       </PageHead>
       <Group mb="md" role="search">
         <Select

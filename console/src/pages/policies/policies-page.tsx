@@ -2,6 +2,7 @@ import { Button, Group, Text } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import type { Firing, Policy } from '../../api/operations.gen.ts'
 import { type Page, useAnswer } from '../../api/queries.ts'
+import { Can } from '../../components/act/can.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { PageHead } from '../../components/page-head.tsx'
@@ -21,7 +22,9 @@ export function PoliciesPage() {
         title="Policies"
         below="Rules that warn, slow down or stop projects automatically. Shadow only records what a policy would do."
       >
-        <Button onClick={() => void navigate({ to: '/policies/new' })}>New policy</Button>
+        <Can change="policies.create">
+          <Button onClick={() => void navigate({ to: '/policies/new' })}>New policy</Button>
+        </Can>
       </PageHead>
       <List
         label="Policies"

@@ -5,6 +5,7 @@ import type { Answer } from '../../api/client.ts'
 import type { Policy } from '../../api/operations.gen.ts'
 import { useMany, useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { useCan } from '../../components/act/can.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { HeadActions } from '../../components/head-actions.tsx'
 import { To } from '../../components/link.tsx'
@@ -79,6 +80,7 @@ const modesFor = ({ mode, tripped_at }: Policy): Mode[] =>
 
 function Head({ loaded }: { loaded: Answer<Policy> }) {
   const start = useAct()
+  const can = useCan()
   const navigate = route.useNavigate()
   const { id, name, mode } = loaded.data
   const leave = () => void navigate({ to: '/policies' })
@@ -101,14 +103,19 @@ function Head({ loaded }: { loaded: Answer<Policy> }) {
       {loaded.data.tripped_at === null && <ModeButtons loaded={loaded} />}
       <HeadActions
         of="policy"
-        edit={() => void navigate({ to: '/policies/$id/edit', params: { id: String(id) } })}
+        edit={
+          can('policies.edit') &&
+          (() => void navigate({ to: '/policies/$id/edit', params: { id: String(id) } }))
+        }
       >
         <Menu.Item onClick={() => void navigate({ to: '/audit', search: { resource: `policy:${id}` } })}>
           Audit
         </Menu.Item>
-        <Menu.Item c="var(--postern-bad)" onClick={() => start(deletePolicy(loaded, leave))}>
-          Delete
-        </Menu.Item>
+        {can('policies.delete') && (
+          <Menu.Item c="var(--postern-bad)" onClick={() => start(deletePolicy(loaded, leave))}>
+            Delete
+          </Menu.Item>
+        )}
       </HeadActions>
     </PageHead>
   )
@@ -116,6 +123,8 @@ function Head({ loaded }: { loaded: Answer<Policy> }) {
 
 function ModeButtons({ loaded }: { loaded: Answer<Policy> }) {
   const start = useAct()
+  const can = useCan()
+  if (!can('policies.edit')) return null
   return modesFor(loaded.data).map((mode) => (
     <Button
       key={mode}

@@ -3,6 +3,7 @@ import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Plan, Project } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
 import { type Act, nothing, type Step } from '../../components/act/act.ts'
+import { Can } from '../../components/act/can.tsx'
 import { ExpiryField } from '../../components/expiry-field.tsx'
 import { UserSelect } from '../../components/user-select.tsx'
 import { PublicNoteField } from '../interventions/acts.tsx'
@@ -149,40 +150,48 @@ export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Proje
       title: 'Project',
       fields: ({ form, set }) => (
         <>
-          <TextInput
-            label="Name"
-            value={form.name}
-            onChange={(event) => set({ name: event.currentTarget.value })}
-            maxLength={100}
-            required
-            data-autofocus
-          />
-          <UserSelect
-            label="Owner"
-            description="Changing this transfers the project. The previous owner becomes an admin."
-            value={form.user_id}
-            onChange={(user_id) => set({ user_id })}
-          />
-          <NumberInput
-            label="Reputation score"
-            description="0 to 100. Applied as an offset to the computed score."
-            value={form.reputation_score}
-            onChange={(reputation_score) => set({ reputation_score })}
-            min={0}
-            max={100}
-            allowDecimal={false}
-            required
-          />
-          <Select
-            label="Shared mail servers"
-            value={form.allow_service_mta}
-            onChange={(value) => set({ allow_service_mta: value ?? 'false' })}
-            data={[
-              { value: 'true', label: 'Allowed' },
-              { value: 'false', label: 'Not allowed' },
-            ]}
-            allowDeselect={false}
-          />
+          <Can change="projects.edit" field="name">
+            <TextInput
+              label="Name"
+              value={form.name}
+              onChange={(event) => set({ name: event.currentTarget.value })}
+              maxLength={100}
+              required
+              data-autofocus
+            />
+          </Can>
+          <Can change="projects.edit" field="user_id">
+            <UserSelect
+              label="Owner"
+              description="Changing this transfers the project. The previous owner becomes an admin."
+              value={form.user_id}
+              onChange={(user_id) => set({ user_id })}
+            />
+          </Can>
+          <Can change="projects.edit" field="reputation_score">
+            <NumberInput
+              label="Reputation score"
+              description="0 to 100. Applied as an offset to the computed score."
+              value={form.reputation_score}
+              onChange={(reputation_score) => set({ reputation_score })}
+              min={0}
+              max={100}
+              allowDecimal={false}
+              required
+            />
+          </Can>
+          <Can change="projects.edit" field="allow_service_mta">
+            <Select
+              label="Shared mail servers"
+              value={form.allow_service_mta}
+              onChange={(value) => set({ allow_service_mta: value ?? 'false' })}
+              data={[
+                { value: 'true', label: 'Allowed' },
+                { value: 'false', label: 'Not allowed' },
+              ]}
+              allowDeselect={false}
+            />
+          </Can>
           <PlanSelect
             label="Billed plan"
             value={form.plan_id}

@@ -6,6 +6,7 @@ import type { Answer } from '../../api/client.ts'
 import type { Project } from '../../api/operations.gen.ts'
 import { useOne } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can, useCan } from '../../components/act/can.tsx'
 import { Badge } from '../../components/badge.tsx'
 import { HeadActions } from '../../components/head-actions.tsx'
 import { To } from '../../components/link.tsx'
@@ -79,6 +80,7 @@ function ProjectTabs({ name }: { name: string }) {
 
 function Head({ loaded }: { loaded: Answer<Project> }) {
   const start = useAct()
+  const can = useCan()
   const { id, name, is_locked } = loaded.data
   return (
     <PageHead
@@ -90,16 +92,26 @@ function Head({ loaded }: { loaded: Answer<Project> }) {
       }
       beside={is_locked && <Badge tone="bad">locked</Badge>}
     >
-      <Button
-        variant={is_locked ? 'default' : 'outline'}
-        color={is_locked ? undefined : 'red'}
-        onClick={() => start(lockProject(loaded))}
+      <Can change="projects.edit" field="is_locked">
+        <Button
+          variant={is_locked ? 'default' : 'outline'}
+          color={is_locked ? undefined : 'red'}
+          onClick={() => start(lockProject(loaded))}
+        >
+          {is_locked ? 'Unlock' : 'Lock'}
+        </Button>
+      </Can>
+      <HeadActions
+        of="project"
+        // The form has no field for the lock.
+        edit={can('projects.edit', 'plan_id') && (() => start(editProject(loaded)))}
       >
-        {is_locked ? 'Unlock' : 'Lock'}
-      </Button>
-      <HeadActions of="project" edit={() => start(editProject(loaded))}>
-        <Menu.Item onClick={() => start(startIntervention(loaded.data))}>Start an intervention</Menu.Item>
-        <Menu.Item onClick={() => start(setBilling(loaded))}>Set billing</Menu.Item>
+        {can('interventions.create') && (
+          <Menu.Item onClick={() => start(startIntervention(loaded.data))}>Start an intervention</Menu.Item>
+        )}
+        {can('projects.set-billing') && (
+          <Menu.Item onClick={() => start(setBilling(loaded))}>Set billing</Menu.Item>
+        )}
       </HeadActions>
     </PageHead>
   )

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Project } from '../../api/operations.gen.ts'
 import { useAnswer, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { Badge, toneOfScore } from '../../components/badge.tsx'
 import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { To } from '../../components/link.tsx'
@@ -77,7 +78,9 @@ export function ProjectsPage() {
   return (
     <>
       <PageHead title="Projects">
-        <Button onClick={create}>New project</Button>
+        <Can change="projects.create">
+          <Button onClick={create}>New project</Button>
+        </Can>
       </PageHead>
       <Filters search={search} />
       <List

@@ -3,6 +3,7 @@ import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Reversal } from '../../api/operations.gen.ts'
 import { useAnswer, useMany } from '../../api/queries.ts'
 import { type Act, nothingToFillIn } from '../../components/act/act.ts'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
 
@@ -50,15 +51,17 @@ export function TemporaryOverrides({ projectId }: { projectId: number }) {
             {labels[reversal.field]}: restored to {originalOf(reversal)} on{' '}
             <ExactTime at={reversal.expires_at} /> (<RelativeTime at={reversal.expires_at} />)
           </Text>
-          <Button
-            size="compact-sm"
-            variant="default"
-            style={{ flexShrink: 0 }}
-            aria-label={`Make permanent: ${labels[reversal.field]}`}
-            onClick={() => actOn('reversals.show', pathOf(reversal), makePermanent)}
-          >
-            Make permanent
-          </Button>
+          <Can change="reversals.delete">
+            <Button
+              size="compact-sm"
+              variant="default"
+              style={{ flexShrink: 0 }}
+              aria-label={`Make permanent: ${labels[reversal.field]}`}
+              onClick={() => actOn('reversals.show', pathOf(reversal), makePermanent)}
+            >
+              Make permanent
+            </Button>
+          </Can>
         </Group>
       ))}
     </Stack>

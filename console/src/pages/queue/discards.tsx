@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
 import type { Discard } from '../../api/operations.gen.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { number } from '../../components/numbers.ts'
 import { ExactTime } from '../../components/relative-time.tsx'
 import { resumeDiscard, stopDiscard } from './acts.tsx'
@@ -46,14 +47,18 @@ function DiscardProgress({ discard }: { discard: Discard }) {
           {filterOf(discard)}
         </Text>
         {status === 'running' && (
-          <Button size="compact-sm" variant="default" onClick={() => start(stopDiscard(discard))}>
-            Stop
-          </Button>
+          <Can change="discards.stop">
+            <Button size="compact-sm" variant="default" onClick={() => start(stopDiscard(discard))}>
+              Stop
+            </Button>
+          </Can>
         )}
         {status === 'stopped' && (
-          <Button size="compact-sm" variant="default" onClick={() => start(resumeDiscard(discard))}>
-            Resume
-          </Button>
+          <Can change="discards.resume">
+            <Button size="compact-sm" variant="default" onClick={() => start(resumeDiscard(discard))}>
+              Resume
+            </Button>
+          </Can>
         )}
       </Group>
       {status !== 'finished' && share !== null && (

@@ -2,6 +2,7 @@ import { Button, Group, Text, Title } from '@mantine/core'
 import type { Project } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { Badge } from '../../components/badge.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { To } from '../../components/link.tsx'
@@ -25,16 +26,22 @@ export function Queue({ project, isOverview = false }: { project: Project; isOve
         <Title order={isOverview ? 2 : 3}>Queue</Title>
         {query.data && (
           <Group gap="xs">
-            <Button
-              size="compact-sm"
-              variant="default"
-              onClick={() => (query.data.is_held ? start(releaseQueue(project)) : start(holdQueue(project)))}
-            >
-              {query.data.is_held ? 'Release' : 'Hold'}
-            </Button>
-            <Button size="compact-sm" variant="default" onClick={() => start(discardQueue(project))}>
-              Discard…
-            </Button>
+            <Can change={query.data.is_held ? 'queue.release' : 'queue.hold'}>
+              <Button
+                size="compact-sm"
+                variant="default"
+                onClick={() =>
+                  query.data.is_held ? start(releaseQueue(project)) : start(holdQueue(project))
+                }
+              >
+                {query.data.is_held ? 'Release' : 'Hold'}
+              </Button>
+            </Can>
+            <Can change="queue.discard">
+              <Button size="compact-sm" variant="default" onClick={() => start(discardQueue(project))}>
+                Discard…
+              </Button>
+            </Can>
           </Group>
         )}
       </Group>

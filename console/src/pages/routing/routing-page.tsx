@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Endpoint, Route } from '../../api/operations.gen.ts'
 import { useAll, useAnswer, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
 import { To } from '../../components/link.tsx'
@@ -45,7 +46,9 @@ export function RoutingPage() {
           title="Routes"
           below="How inbound mail to the project’s domains is handled. A route for an address takes precedence over a catch-all."
         >
-          <Button onClick={() => start(createRoute(projectId, domains))}>New route</Button>
+          <Can change="routing.create">
+            <Button onClick={() => start(createRoute(projectId, domains))}>New route</Button>
+          </Can>
         </PartHead>
         <List
           label="Routes"
@@ -74,9 +77,11 @@ function useRouteRows(projectId: number, matchedId: number | undefined) {
 
   const edit = (row: Route) => actOn('routing.show', pathOf(row), (loaded) => editRoute(loaded, nameOf))
   const link = (row: Route) => (
-    <Anchor component="button" type="button" fz="inherit" ta="left" onClick={() => edit(row)}>
-      {labelOf(row, nameOf)}
-    </Anchor>
+    <Can change="routing.edit" otherwise={labelOf(row, nameOf)}>
+      <Anchor component="button" type="button" fz="inherit" ta="left" onClick={() => edit(row)}>
+        {labelOf(row, nameOf)}
+      </Anchor>
+    </Can>
   )
   const columns: Column<Route>[] = [
     {
@@ -96,14 +101,16 @@ function useRouteRows(projectId: number, matchedId: number | undefined) {
     },
     {
       title: 'More',
+      changes: ['routing.edit', 'routing.request-confirmation', 'routing.delete'],
       cell: (row) => (
         <RowMenu
           of={labelOf(row, nameOf)}
           acts={[
-            { label: 'Edit route', onClick: () => edit(row) },
+            { operation: 'routing.edit' as const, label: 'Edit route', onClick: () => edit(row) },
             ...(isUnconfirmed(row)
               ? [
                   {
+                    operation: 'routing.request-confirmation' as const,
                     label: 'Resend confirmation link',
                     onClick: () =>
                       actOn('routing.show', pathOf(row), (loaded) => requestConfirmation(loaded, nameOf)),
@@ -111,6 +118,7 @@ function useRouteRows(projectId: number, matchedId: number | undefined) {
                 ]
               : []),
             {
+              operation: 'routing.delete' as const,
               label: 'Delete route',
               onClick: () => actOn('routing.show', pathOf(row), (loaded) => deleteRoute(loaded, nameOf)),
               isDangerous: true,

@@ -1,6 +1,7 @@
 import { Button, SimpleGrid, Stack, Text } from '@mantine/core'
 import type { Intervention, Project, ProjectQueue } from '../../api/operations.gen.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { counted, isCapped, upTo } from '../../components/numbers.ts'
 import { PartHead } from '../../components/page-head.tsx'
 import { QueryState } from '../../components/states.tsx'
@@ -24,9 +25,11 @@ function SendingOf({ project }: { project: Project }) {
   return (
     <>
       <PartHead title="Sending" below={<Summary project={project} />}>
-        <Button variant="default" onClick={() => start(startIntervention(project))}>
-          Start an intervention
-        </Button>
+        <Can change="interventions.create">
+          <Button variant="default" onClick={() => start(startIntervention(project))}>
+            Start an intervention
+          </Button>
+        </Can>
       </PartHead>
       <Stack gap="xl">
         <InForce projectId={project.id} />

@@ -2,6 +2,7 @@ import { Anchor, Group, Select, Text } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import type { User } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { Badge } from '../../components/badge.tsx'
 import { countOf, FilterBar } from '../../components/filter-bar.tsx'
@@ -12,6 +13,7 @@ import { RelativeTime } from '../../components/relative-time.tsx'
 import { SearchField } from '../../components/search-field.tsx'
 import { Empty } from '../../components/states.tsx'
 import { editUser, roles } from './acts.tsx'
+import { rightsLabels } from './rights.ts'
 
 const route = getRouteApi('/users')
 
@@ -21,9 +23,11 @@ const columnsOf = (edit: (user: User) => void): Column<User>[] => [
     cell: (user) => (
       <>
         <Group gap="xs">
-          <Anchor component="button" size="md" ta="left" onClick={() => edit(user)}>
-            {user.email}
-          </Anchor>
+          <Can change="users.edit" otherwise={user.email}>
+            <Anchor component="button" size="md" ta="left" onClick={() => edit(user)}>
+              {user.email}
+            </Anchor>
+          </Can>
           {!user.is_active && <Badge tone="bad">cannot sign in</Badge>}
         </Group>
         <Text size="sm" c="dimmed">
@@ -34,7 +38,12 @@ const columnsOf = (edit: (user: User) => void): Column<User>[] => [
   },
   {
     title: 'Role',
-    cell: ({ role }) => <Badge tone={role === 'admin' ? 'warn' : 'calm'}>{roles[role]}</Badge>,
+    cell: ({ role, rights }) => (
+      <Group gap={6}>
+        <Badge tone={role === 'admin' ? 'warn' : 'calm'}>{roles[role]}</Badge>
+        {rights !== null && rights !== 'full' && <Badge>{rightsLabels[rights]}</Badge>}
+      </Group>
+    ),
   },
   {
     title: 'Two-factor',

@@ -65,6 +65,24 @@ describe('a counted denial', () => {
     ])
   })
 
+  test('is every request by an administrator without the rights, also a dry run', async () => {
+    const { id } = await make.makeProject()
+    const support = await signedIn(api, 'support')
+    for (const refused of [
+      await support.post('/plans', { nonsense: true }),
+      await support.patch(`/projects/${id}`, { plan_id: 1, reason }),
+      await support.patch('/projects/4711?dry_run=true', { plan_id: 1, reason }),
+    ]) {
+      assertProblem(refused, 403, 'insufficient_rights')
+    }
+    assert.equal((await support.get('/plans')).status, 200)
+    const error = 'insufficient_rights'
+    assert.deepEqual(await countedOf(support.userId), [
+      { operation: 'plans.create', error, project_id: null, count: 1 },
+      { operation: 'projects.edit', error, project_id: null, count: 2 },
+    ])
+  })
+
   test("is an administrator's mutation that a rule rejects, with its project", async () => {
     const colleague = await signedIn(api)
     const { id } = await make.makeProject({ plan_id: (await make.makePlan({ max_users: 1 })).id })

@@ -18,7 +18,7 @@ import { signedIn } from '../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../testing/harness/database.ts'
 import { Killed, killedAt, type Point, points } from '../../testing/harness/killed-db.ts'
 import { Chance, seed } from '../../testing/harness/random.ts'
-import { isMutation } from '../operation.ts'
+import { isMutation, type Mutation } from '../operation.ts'
 import { perform } from '../pipeline.ts'
 import { adminOperations } from '../routes.ts'
 
@@ -39,7 +39,9 @@ const { context } = api
 const kills = new Map<string, number>()
 const onKill = (name: string) => kills.set(name, (kills.get(name) ?? 0) + 1)
 
-const operations = new Map(adminOperations.filter(isMutation).map((operation) => [operation.id, operation]))
+const operations = new Map<string, Mutation>(
+  adminOperations.filter(isMutation).map((operation) => [operation.id, operation]),
+)
 
 /** Performs a request, perhaps with a kill. Returns the error code, if any. */
 async function request(

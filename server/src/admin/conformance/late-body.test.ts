@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
+import { fixtures } from '../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../testing/harness/api.ts'
 import { signedIn } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
@@ -48,7 +49,7 @@ const roleOf = async (id: number) =>
     )
   )[0]
 
-describe('an administrator who loses the role before the body arrives', () => {
+describe('an administrator who loses the role or rights before the body arrives', () => {
   test('is rejected, and cannot restore the lost role', async (t) => {
     const leaver = await signedIn(api)
     const finish = await sendHead(t, 'PATCH', `/users/${leaver.userId}`, leaver.headers)
@@ -66,6 +67,26 @@ describe('an administrator who loses the role before the body arrives', () => {
     )
     assert.deepEqual([answer.status, answer.body.error], [403, 'admin_required'])
     assert.equal((await roleOf(leaver.userId))?.role, 'user')
+  })
+
+  test('is rejected if the rights were lowered', async (t) => {
+    const { id } = await fixtures(database, admin).makeProject()
+    const limited = await signedIn(api)
+    const finish = await sendHead(t, 'PATCH', `/projects/${id}`, limited.headers)
+    const lower = { rights: 'support', reason: 'Moved to support' }
+    assert.equal((await admin.patch(`/users/${limited.userId}`, lower)).status, 200)
+    const { status, body } = await finish({ name: 'Renamed' })
+    assert.deepEqual([status, JSON.parse(body).error], [403, 'insufficient_rights'])
+  })
+
+  test('is rejected under the lock if the rights were lowered just before', async () => {
+    const limited = await signedIn(api)
+    const answer = await holdingBack(
+      database,
+      `update control.users set rights = 'support' where id = ${limited.userId}`,
+      () => limited.patch(`/users/${limited.userId}`, { rights: 'full', reason: 'I am back' }),
+    )
+    assert.deepEqual([answer.status, answer.body.error], [403, 'insufficient_rights'])
   })
 
   test('is served normally if the role was kept', async (t) => {

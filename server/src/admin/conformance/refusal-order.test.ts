@@ -30,6 +30,7 @@ async function makeAdmin() {
 const ada = await makeAdmin()
 const busy = await makeAdmin()
 const former = await makeAdmin()
+const limited = await makeAdmin()
 
 const admin = new Client(unlimited.url, ada.token)
 const make = fixtures(database, admin)
@@ -99,16 +100,21 @@ const show = (address: string, token: string | null = ada.token) =>
 
 const floodedAddress = '192.0.2.1'
 
-/** Afterwards the rate limits of the address and of two users are used up, and one of the users is demoted. */
+/**
+ * Afterwards the rate limits of the address and of three users are used up. One of the users is demoted, and one has limited
+ * rights.
+ */
 async function exhaust(): Promise<void> {
   await Promise.all(Array.from({ length: perAddress }, () => show(floodedAddress, null)))
   for (let sent = 0; sent < perUser; sent += perAddress) {
-    const [one, other] = [newAddress(), newAddress()]
-    await Promise.all(Array.from({ length: perAddress }, () => show(one, busy.token)))
-    await Promise.all(Array.from({ length: perAddress }, () => show(other, former.token)))
+    for (const { token } of [busy, former, limited]) {
+      const address = newAddress()
+      await Promise.all(Array.from({ length: perAddress }, () => show(address, token)))
+    }
   }
   assertProblem(await show(newAddress(), former.token), 429, 'rate_limited')
   await database.query(`update control.users set role = 'user' where id = $1`, [former.userId])
+  await database.query(`update control.users set rights = 'support' where id = $1`, [limited.userId])
 }
 
 interface Fault {
@@ -163,6 +169,13 @@ const faults: Fault[] = [
     status: 403,
     error: 'admin_required',
     spoil: (sent) => ({ ...sent, token: former.token }),
+  },
+  {
+    what: 'an administrator who lacks the rights and has no requests left',
+    rank: 2,
+    status: 403,
+    error: 'insufficient_rights',
+    spoil: (sent) => ({ ...sent, token: limited.token }),
   },
   {
     what: 'a user without requests left',

@@ -304,7 +304,7 @@ describe('a list', () => {
   const lists = queries.filter(({ query }) => 'limit' in query)
 
   test('exists for every collection', () => {
-    const ids = lists.map(({ id }) => id)
+    const ids: string[] = lists.map(({ id }) => id)
     for (const noun of [
       'projects',
       'members',

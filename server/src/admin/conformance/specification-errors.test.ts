@@ -71,6 +71,11 @@ describe('the body of an error has exactly the fields "error" and "message"', ()
     assertProblem(await other.get(path), 403, 'admin_required')
   })
 
+  test('403, for an administrator without the rights', async () => {
+    const auditor = await signedIn(api, 'auditor')
+    assertProblem(await auditor.patch(path, { name: 'Mine' }), 403, 'insufficient_rights')
+  })
+
   test('404, for a missing resource, operation or path', async () => {
     assertProblem(await admin.get('/projects/0'), 404, 'not_found')
     assertProblem(await admin.patch('/projects/0', { name: 'Nobody' }), 404, 'not_found')

@@ -280,15 +280,18 @@ describe('projects.set-billing', () => {
 })
 
 describe('users.edit', () => {
-  test('accepts the role, the active flag and the revocation of sessions, with a reason, and returns the user', async () => {
+  test('accepts the role, the rights, the active flag and the revocation of sessions, with a reason, and returns the user', async () => {
     const { id } = await makeUser()
     const before = await admin.get(`/users/${id}`)
-    const body = { role: 'admin', is_active: false, end_sessions: true }
+    const body = { role: 'admin', rights: 'support', is_active: false, end_sessions: true }
     assertProblem(await admin.patch(`/users/${id}`, body), 422, 'reason_required')
     const answer = await admin.patch(`/users/${id}`, { ...body, reason })
     assert.equal(answer.status, 200)
     const { updated_at } = answer.body
-    assert.deepEqual(answer.body, { ...before.body, role: 'admin', is_active: false, updated_at })
+    assert.deepEqual(answer.body, {
+      ...before.body,
+      ...{ role: 'admin', rights: 'support', is_active: false, updated_at },
+    })
     assert.equal((await auditRowOf(database, answer))?.reason, reason)
   })
 })

@@ -120,6 +120,7 @@ const user: Shape = [
   ['email', 'string'],
   ['name', 'string'],
   ['role', 'string'],
+  ['rights', 'string'],
   ['is_active', 'boolean'],
   ['two_factor_enabled', 'boolean'],
   ['created_at', 'timestamp'],

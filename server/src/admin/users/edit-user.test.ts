@@ -35,7 +35,10 @@ describe('users.edit', () => {
     const before = await show(user.id)
     const raised = await edit(user.id, { role: 'admin' })
     assert.equal(raised.status, 200, raised.text)
-    assert.deepEqual(raised.body, { ...before, role: 'admin', updated_at: raised.body.updated_at })
+    assert.deepEqual(raised.body, {
+      ...before,
+      ...{ role: 'admin', rights: 'full', updated_at: raised.body.updated_at },
+    })
     assert.equal(raised.headers.get('etag'), '"2"')
     assert.deepEqual(await show(user.id), raised.body)
     const expected = {
@@ -46,15 +49,15 @@ describe('users.edit', () => {
     }
     await assertAudited(raised, {
       ...expected,
-      before: { role: 'user', is_active: true, token_generation: 1 },
-      after: { role: 'admin', is_active: true, token_generation: 1 },
+      before: { role: 'user', rights: null, is_active: true, token_generation: 1 },
+      after: { role: 'admin', rights: 'full', is_active: true, token_generation: 1 },
     })
     const lowered = await edit(user.id, { role: 'user' })
     assert.equal(lowered.body.role, 'user')
     await assertAudited(lowered, {
       ...expected,
-      before: { role: 'admin', is_active: true, token_generation: 1 },
-      after: { role: 'user', is_active: true, token_generation: 1 },
+      before: { role: 'admin', rights: 'full', is_active: true, token_generation: 1 },
+      after: { role: 'user', rights: null, is_active: true, token_generation: 1 },
     })
   })
 
@@ -71,8 +74,8 @@ describe('users.edit', () => {
       operation: 'users.edit',
       resource: ['user', user.id],
       reason,
-      before: { role: 'user', is_active: true, token_generation: 1, sessions: 2 },
-      after: { role: 'user', is_active: false, token_generation: 2, sessions: 0 },
+      before: { role: 'user', rights: null, is_active: true, token_generation: 1, sessions: 2 },
+      after: { role: 'user', rights: null, is_active: false, token_generation: 2, sessions: 0 },
       subject: { email: user.email, name: user.name },
     })
     assert.deepEqual(await database.query('select from control.sessions where user_id = $1', [user.id]), [])
@@ -82,8 +85,8 @@ describe('users.edit', () => {
       operation: 'users.edit',
       resource: ['user', user.id],
       reason,
-      before: { role: 'user', is_active: false, token_generation: 2 },
-      after: { role: 'user', is_active: true, token_generation: 2 },
+      before: { role: 'user', rights: null, is_active: false, token_generation: 2 },
+      after: { role: 'user', rights: null, is_active: true, token_generation: 2 },
       subject: { email: user.email, name: user.name },
     })
   })
@@ -95,10 +98,40 @@ describe('users.edit', () => {
       operation: 'users.edit',
       resource: ['user', user.id],
       reason,
-      before: { role: 'user', is_active: true, token_generation: 1, sessions: 0 },
-      after: { role: 'admin', is_active: false, token_generation: 2, sessions: 0 },
+      before: { role: 'user', rights: null, is_active: true, token_generation: 1, sessions: 0 },
+      after: { role: 'admin', rights: 'full', is_active: false, token_generation: 2, sessions: 0 },
       subject: { email: user.email, name: user.name },
     })
+  })
+
+  test("sets and keeps an administrator's rights", async () => {
+    const user = await makeUser()
+    const made = await edit(user.id, { role: 'admin', rights: 'support' })
+    assert.deepEqual([made.status, made.body.role, made.body.rights], [200, 'admin', 'support'])
+    await assertAudited(made, {
+      ...{ operation: 'users.edit', resource: ['user', user.id], reason },
+      before: { role: 'user', rights: null, is_active: true, token_generation: 1 },
+      after: { role: 'admin', rights: 'support', is_active: true, token_generation: 1 },
+      subject: { email: user.email, name: user.name },
+    })
+    assert.equal((await edit(user.id, { end_sessions: true })).body.rights, 'support')
+    const same = await edit(user.id, { role: 'admin', rights: 'support' })
+    await assertNotAudited(same)
+    const raised = await edit(user.id, { rights: 'full' })
+    assert.equal(raised.body.rights, 'full')
+    await assertAudited(raised, {
+      ...{ operation: 'users.edit', resource: ['user', user.id], reason },
+      before: { role: 'admin', rights: 'support', is_active: true, token_generation: 2 },
+      after: { role: 'admin', rights: 'full', is_active: true, token_generation: 2 },
+      subject: { email: user.email, name: user.name },
+    })
+  })
+
+  test('does not restore the rights of a former administrator', async () => {
+    const user = await makeUser()
+    await edit(user.id, { role: 'admin', rights: 'auditor' })
+    assert.equal((await edit(user.id, { role: 'user' })).body.rights, null)
+    assert.equal((await edit(user.id, { role: 'admin' })).body.rights, 'full')
   })
 
   test('keeps a disabled owner as the owner', async () => {
@@ -123,6 +156,9 @@ describe('users.edit', () => {
     assert.deepEqual(await effects({ role: 'admin' }), [
       'Projects: owner of 2, member of 1.',
       'The user has full access to every project.',
+    ])
+    assert.deepEqual((await effects({ role: 'admin', rights: 'auditor' })).slice(1), [
+      'The user can read everything and change nothing.',
     ])
   })
 
@@ -159,6 +195,10 @@ describe('users.edit', () => {
     const bodies = [
       { role: 'owner' },
       { role: null },
+      { role: 'admin', rights: 'king' },
+      { role: 'admin', rights: null },
+      { rights: 'support' },
+      { role: 'user', rights: 'full' },
       { is_active: 'false' },
       { is_active: null },
       { end_sessions: 1 },
@@ -183,6 +223,18 @@ describe('users.edit: valid tokens', () => {
     assert.equal((await other.get('/plans')).status, 200)
     assert.equal((await edit(other.userId, { role: 'user' })).status, 200)
     assertProblem(await other.get('/plans'), 403, 'admin_required')
+  })
+
+  test('of an administrator whose rights were lowered are limited on the next request', async () => {
+    const other = await signedIn(api)
+    const project = await makeProject()
+    const lock = (is_locked: boolean) => other.patch(`/projects/${project.id}`, { is_locked, reason })
+    assert.equal((await lock(true)).status, 200)
+    assert.equal((await edit(other.userId, { rights: 'auditor' })).status, 200)
+    assertProblem(await lock(false), 403, 'insufficient_rights')
+    assert.equal((await other.get('/plans')).status, 200)
+    assert.equal((await edit(other.userId, { rights: 'support' })).status, 200)
+    assert.equal((await lock(false)).status, 200)
   })
 
   test('of a disabled administrator are rejected on the next request, even after the user is enabled again', async () => {
@@ -215,8 +267,8 @@ describe('users.edit: valid tokens', () => {
         operation: 'users.edit',
         resource: ['user', userId],
         reason,
-        before: { role: 'admin', is_active: true, token_generation: 1, sessions },
-        after: { role: 'admin', is_active: true, token_generation: 2, sessions: 0 },
+        before: { role: 'admin', rights: 'full', is_active: true, token_generation: 1, sessions },
+        after: { role: 'admin', rights: 'full', is_active: true, token_generation: 2, sessions: 0 },
         subject: { email, name },
       })
     }

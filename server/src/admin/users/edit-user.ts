@@ -7,10 +7,17 @@ import {
   userConfig,
   userView,
 } from '../../core/control/users/users.ts'
-import { User } from '../../core/control/users/wire.ts'
+import { Rights, rightsOf, User } from '../../core/control/users/wire.ts'
 import { countText } from '../../core/shared/counts.ts'
 import { ItemParams } from '../../platform/http/parameters.ts'
 import { adminOperation, unchanged } from '../operation.ts'
+
+const rightsEffects: Record<Rights, string> = {
+  full: 'The user has full access to every project.',
+  support: 'The user can read everything, and can restrict sending and change suppressions.',
+  billing: 'The user can read everything, and can change plans and subscriptions of projects.',
+  auditor: 'The user can read everything and change nothing.',
+}
 
 export const editUserOperation = adminOperation({
   id: 'users.edit',
@@ -18,10 +25,11 @@ export const editUserOperation = adminOperation({
   path: '/admin/users/:id',
   summary: 'Edit a user',
   description:
-    "Grants or revokes the administrator role, enables or disables the user, and revokes the user's sessions and access tokens. The last active administrator with two-factor authentication enabled cannot be demoted or disabled (`last_administrator`). A `reason` is always required.",
+    "Grants or revokes the administrator role, sets an administrator's rights, enables or disables the user, and revokes the user's sessions and access tokens. A new administrator has full rights unless the request sets other `rights`. The last active administrator with full rights and two-factor authentication enabled cannot be demoted, limited or disabled (`last_administrator`). A `reason` is always required.",
   params: ItemParams,
   body: {
     role: Type.Optional(User.properties.role),
+    rights: Type.Optional({ ...Rights, description: 'What the administrator can do.' }),
     is_active: Type.Optional(Type.Boolean()),
     end_sessions: Type.Optional(Type.Boolean({ description: "Revoke all of the user's sessions." })),
   },
@@ -66,8 +74,8 @@ export const editUserOperation = adminOperation({
       },
       effects: [
         `Projects: owner of ${countText(owned)}, member of ${countText(joined)}.`,
-        ...(before.role !== 'admin' && after.role === 'admin'
-          ? ['The user has full access to every project.']
+        ...(after.role === 'admin' && rightsOf(before) !== rightsOf(after)
+          ? [rightsEffects[after.rights as Rights]]
           : []),
         ...(before.role === 'admin' && after.role !== 'admin'
           ? ['The user loses access to all administrative operations immediately.']

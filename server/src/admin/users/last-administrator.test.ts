@@ -65,6 +65,35 @@ describe('users.edit: the last administrator', () => {
     await database.query(`update control.users set role = 'user' where id = $1`, [other.id])
   })
 
+  test('is the last one with full rights: administrators with other rights do not count', async () => {
+    const other = await makeUser({ role: 'admin' })
+    for (const rights of ['support', 'billing', 'auditor']) {
+      assert.equal((await edit(other.id, { rights })).status, 200)
+      for (const body of [{ rights: 'support' }, { role: 'user' }, { is_active: false }]) {
+        const answer = await edit(admin.userId, body)
+        assertProblem(answer, 409, 'last_administrator')
+        assert.match(answer.body.message, /full rights/)
+      }
+    }
+    // With two-factor authentication, but without full rights.
+    await database.query('update control.users set two_factor_enabled = true where id = any($1)', [
+      [admin.userId, other.id],
+    ])
+    assertProblem(await edit(admin.userId, { rights: 'auditor' }), 409, 'last_administrator')
+    assert.equal((await edit(other.id, { is_active: false })).status, 200, 'others are not protected')
+    assert.equal((await edit(other.id, { is_active: true, rights: 'full' })).status, 200)
+    assert.equal((await edit(admin.userId, { rights: 'support' })).status, 200)
+    assertProblem(
+      await admin.patch(`/users/${admin.userId}`, { rights: 'full', reason }),
+      403,
+      'insufficient_rights',
+    )
+    await database.query(
+      `update control.users set rights = 'full', two_factor_enabled = false, role = case id when $1 then 'admin' else 'user' end`,
+      [admin.userId],
+    )
+  })
+
   test('remains even if administrators demote each other concurrently', async (t) => {
     const ring = [admin, await signedIn(api), await signedIn(api)]
     const rounds = 40

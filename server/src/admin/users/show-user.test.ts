@@ -19,12 +19,16 @@ describe('users.show', () => {
     const answer = await admin.get(`/users/${user.id}`)
     assert.equal(answer.status, 200)
     const { created_at, updated_at } = answer.body
-    assert.deepEqual(answer.body, { ...user, two_factor_enabled: false, created_at, updated_at })
+    assert.deepEqual(answer.body, {
+      ...user,
+      ...{ rights: null, two_factor_enabled: false, created_at, updated_at },
+    })
     assert.deepEqual(Object.keys(answer.body), [
       'id',
       'email',
       'name',
       'role',
+      'rights',
       'is_active',
       'two_factor_enabled',
       'created_at',
@@ -38,6 +42,7 @@ describe('users.show', () => {
     const { email, userId } = await api.makeAdmin()
     const { body } = await admin.get(`/users/${userId}`)
     assert.deepEqual([body.email, body.role, body.two_factor_enabled], [email, 'admin', true])
+    assert.equal(body.rights, 'full')
     const appointed = await admin.get(`/users/${admin.userId}`)
     assert.equal(appointed.body.two_factor_enabled, false)
   })

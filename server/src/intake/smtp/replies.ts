@@ -50,6 +50,7 @@ export const replies: Record<ErrorCode, ReplyCodes> = {
   admin_required: failed,
   api_key_not_allowed: failed,
   insufficient_role: failed,
+  insufficient_rights: failed,
   already_exists: failed,
   in_use: failed,
   secret_already_revealed: failed,

@@ -29,7 +29,10 @@ describe('database roles', () => {
 
   test('the sign-in role cannot grant administrator rights or enable a disabled user', async () => {
     await database.query(`insert into control.users (email, name) values ('eve@example.com', 'Eve')`)
-    for (const change of [`role = 'admin'`, 'is_active = true', 'token_generation = 1', 'version = 9']) {
+    for (const change of [
+      ...[`role = 'admin'`, `rights = 'full'`, 'is_active = true'],
+      ...['token_generation = 1', 'version = 9'],
+    ]) {
       await assert.rejects(attempt('identity', `update control.users set ${change}`), denied, change)
     }
     await assert.rejects(

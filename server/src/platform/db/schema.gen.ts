@@ -682,6 +682,7 @@ export interface ControlUsers {
   image: string | null;
   is_active: Generated<boolean>;
   name: string;
+  rights: Generated<string>;
   role: Generated<string>;
   token_generation: Generated<number>;
   token_generation_at: Generated<Timestamp>;

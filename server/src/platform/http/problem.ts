@@ -20,6 +20,7 @@ export const statusOf: Record<ErrorCode, number> = {
   api_key_not_allowed: 403,
   insufficient_scope: 403,
   insufficient_role: 403,
+  insufficient_rights: 403,
   address_not_allowed: 403,
   project_locked: 403,
   subscription_inactive: 403,

@@ -119,6 +119,7 @@ export function userScenarios(make: Fixtures, database: TestDatabase): Scenarios
   return {
     'users.edit': [
       { what: 'grants the admin role', prepare: edit('user', { role: 'admin' }) },
+      { what: 'limits the rights', prepare: edit('admin', { rights: 'support' }) },
       { what: 'revokes the admin role', prepare: edit('admin', { role: 'user' }) },
       { what: 'disables the user', prepare: edit('user', { is_active: false }) },
       { what: 'revokes the sessions', prepare: edit('user', { end_sessions: true }) },

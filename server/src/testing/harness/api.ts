@@ -7,6 +7,7 @@ import {
 } from '../../core/control/access/administrators.ts'
 import type { KeyTiming } from '../../core/control/access/issuer-keys.ts'
 import { capTable } from '../../core/control/caps/caps.ts'
+import type { Rights } from '../../core/control/users/wire.ts'
 import type { BodyReaderOptions } from '../../customer/messages/body-reader.ts'
 import { createApi } from '../../http/api.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
@@ -21,7 +22,7 @@ export interface TestApi {
   /** Every line logged so far. */
   logLines: string[]
   /** Creates an administrator without credentials, ten times faster than `makeAdmin`. */
-  grantAdmin(): Promise<{ email: string; userId: number }>
+  grantAdmin(rights?: Rights): Promise<{ email: string; userId: number }>
   /** Creates an administrator with credentials. */
   makeAdmin(email?: string): Promise<AdministratorCredentials & { email: string }>
   /** An access token without a session, like the one that `postern token` prints. */
@@ -95,9 +96,9 @@ export async function startApi(
     url,
     context,
     logLines,
-    async grantAdmin() {
+    async grantAdmin(rights) {
       const email = newEmail()
-      return { email, userId: await grantAdministrator(deps, email, 'Ada') }
+      return { email, userId: await grantAdministrator(deps, email, 'Ada', rights) }
     },
     async makeAdmin(email = newEmail()) {
       return { email, ...(await createAdministrator(deps, email, 'Ada')) }

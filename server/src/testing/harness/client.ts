@@ -1,3 +1,4 @@
+import type { Rights } from '../../core/control/users/wire.ts'
 import type { TestApi } from './api.ts'
 
 /** An API client with an access token. */
@@ -61,8 +62,11 @@ export class Client {
     this.request('DELETE', path, body, headers)
 }
 
-/** Creates an administrator and returns a client with their access token. */
-export async function signedIn(api: TestApi): Promise<Client & { userId: number; email: string }> {
-  const { email, userId } = await api.grantAdmin()
+/** Creates an administrator, by default with full rights, and returns a client with their access token. */
+export async function signedIn(
+  api: TestApi,
+  rights?: Rights,
+): Promise<Client & { userId: number; email: string }> {
+  const { email, userId } = await api.grantAdmin(rights)
   return Object.assign(new Client(api.url, await api.tokenOf(email)), { userId, email })
 }

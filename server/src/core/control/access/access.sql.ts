@@ -2,9 +2,17 @@ import { createHash } from 'node:crypto'
 import type { JWK } from 'jose'
 import { sql } from 'kysely'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Rights } from '../users/wire.ts'
 
 /** The columns needed to authenticate a request. Every request runs one of these queries. */
-const columns = ['users.id', 'users.email', 'users.name', 'users.role', 'users.is_active'] as const
+const columns = [
+  'users.id',
+  'users.email',
+  'users.name',
+  'users.role',
+  'users.rights',
+  'users.is_active',
+] as const
 
 export interface TokenSubject {
   userId: number
@@ -79,7 +87,7 @@ export async function listSigningKeys(tx: ReadTx, graceSeconds: number): Promise
 export function findSignInUser(tx: ReadTx, by: { id: number } | { email: string }) {
   return tx
     .selectFrom('control.users')
-    .select(['id', 'email', 'name', 'role', 'is_active', 'token_generation', 'two_factor_enabled'])
+    .select(['id', 'email', 'name', 'role', 'rights', 'is_active', 'token_generation', 'two_factor_enabled'])
     .where((eb) => ('id' in by ? eb('id', '=', by.id) : eb('email', '=', by.email)))
     .executeTakeFirst()
 }
@@ -112,21 +120,22 @@ export async function insertPassword(tx: Tx, userId: number, hash: string): Prom
 }
 
 /** Undefined if the address already has an account. */
-export function insertAdministrator(tx: Tx, email: string, name: string) {
+export function insertAdministrator(tx: Tx, email: string, name: string, rights: Rights) {
   return tx
     .insertInto('control.users')
-    .values({ email, name, role: 'admin', email_verified: true })
+    .values({ email, name, role: 'admin', rights, email_verified: true })
     .onConflict((conflict) => conflict.column('email').doNothing())
     .returning('id')
     .executeTakeFirst()
 }
 
 /** Invalidates every token issued so far. */
-export async function makeAdministrator(tx: Tx, userId: number): Promise<void> {
+export async function makeAdministrator(tx: Tx, userId: number, rights: Rights): Promise<void> {
   await tx
     .updateTable('control.users')
     .set((eb) => ({
       role: 'admin',
+      rights,
       is_active: true,
       token_generation: eb('token_generation', '+', 1),
       token_generation_at: sql<Date>`postern.now()`,

@@ -42,3 +42,24 @@ test('a reset makes the user an active administrator and invalidates every earli
   assert.equal((await authenticate(before)).status, 401)
   assert.equal((await authenticate(await api.tokenOf(admin.email))).status, 404)
 })
+
+test('a reset keeps the rights of an administrator unless others are given', async () => {
+  const deps = { auth, adminDb: db.admin, identityDb: db.identity }
+  const { email, userId } = await api.grantAdmin('support')
+  const rights = async () =>
+    (await database.query<{ rights: string }>('select rights from control.users where id = $1', [userId]))[0]
+      ?.rights
+  await resetAdministrator(deps, email)
+  assert.equal(await rights(), 'support')
+  await resetAdministrator(deps, email, 'full')
+  assert.equal(await rights(), 'full')
+  const entries = await database.query<{ before: object; after: object }>(
+    `select before, after from control.audit where operation = 'users.reset' and resource_id = $1 order by id`,
+    [String(userId)],
+  )
+  const admin = { role: 'admin', is_active: true }
+  assert.deepEqual(entries, [
+    { before: { ...admin, rights: 'support' }, after: { ...admin, rights: 'support' } },
+    { before: { ...admin, rights: 'support' }, after: { ...admin, rights: 'full' } },
+  ])
+})

@@ -11,6 +11,7 @@ import { plainReason } from '../../shared/text.ts'
 import { recordUserActivity, system } from '../activity/activity.ts'
 import { recordAudit, shell } from '../audit/record.ts'
 import type { ShellOperation } from '../audit/unattended-operations.ts'
+import { type Rights, rightsOf } from '../users/wire.ts'
 import {
   confirmTotp,
   deleteCredentials,
@@ -41,8 +42,9 @@ export async function createAdministrator(
   deps: AdministratorDeps,
   email: string,
   name: string,
+  rights?: Rights,
 ): Promise<AdministratorCredentials> {
-  return issueCredentials(deps, await grantAdministrator(deps, email, name), email)
+  return issueCredentials(deps, await grantAdministrator(deps, email, name, rights), email)
 }
 
 /** Creates the user without credentials. The user cannot sign in yet. */
@@ -50,10 +52,13 @@ export async function grantAdministrator(
   deps: Pick<AdministratorDeps, 'adminDb' | 'reason'>,
   email: string,
   name: string,
+  rights: Rights = 'full',
 ): Promise<number> {
   const user = await deps.adminDb.transaction(async (tx) => {
-    const inserted = await insertAdministrator(tx, email, name)
-    if (inserted) await record(tx, deps, 'users.create', { id: inserted.id, email, name }, null)
+    const inserted = await insertAdministrator(tx, email, name, rights)
+    if (inserted) {
+      await record(tx, deps, 'users.create', { id: inserted.id, email, name }, null, administrator(rights))
+    }
     return inserted
   })
   if (!user) {
@@ -64,18 +69,22 @@ export async function grantAdministrator(
   return user.id
 }
 
-/** Sets a new password and second factor, revokes all sessions and tokens, activates the user and grants the admin role. */
+/**
+ * Sets a new password and second factor, revokes all sessions and tokens, activates the user and grants the admin role. An
+ * administrator keeps their rights unless others are given: new credentials alone must not raise them.
+ */
 export async function resetAdministrator(
   deps: AdministratorDeps,
   email: string,
+  given?: Rights,
 ): Promise<AdministratorCredentials> {
   const user = await deps.identityDb.read((tx) => findSignInUser(tx, { email }))
   if (!user) throw new UsageError(`There is no user with the address ${email}.`)
+  const rights = given ?? rightsOf(user) ?? 'full'
   // The order matters: even an interrupted run is recorded in the audit log, and the admin role is never granted while the
   // old credentials are valid.
-  await deps.adminDb.transaction((tx) =>
-    record(tx, deps, 'users.reset', user, { role: user.role, is_active: user.is_active }),
-  )
+  const before = { role: user.role, rights: rightsOf(user), is_active: user.is_active }
+  await deps.adminDb.transaction((tx) => record(tx, deps, 'users.reset', user, before, administrator(rights)))
   await deps.identityDb.transaction(async (tx) => {
     await deleteCredentials(tx, user.id)
     await recordUserActivity(tx, user.id, {
@@ -85,7 +94,7 @@ export async function resetAdministrator(
       change: { resource: 'account', id: user.id, before: null, after: null },
     })
   })
-  await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id))
+  await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id, rights))
   return issueCredentials(deps, user.id, email)
 }
 
@@ -123,6 +132,8 @@ export async function linkAdministrator(
     throw new UsageError(`The subject ${subject} of ${issuer} is already linked to another user.`)
 }
 
+const administrator = (rights: Rights) => ({ role: 'admin', rights, is_active: true })
+
 /** Writes to the audit chain for global objects, with the command line as the actor. */
 function record(
   tx: Tx,
@@ -130,7 +141,7 @@ function record(
   operation: ShellOperation,
   { id, email, name }: { id: number; email: string; name: string },
   before: object | null,
-  after: object | null = { role: 'admin', is_active: true },
+  after: object | null,
 ): Promise<number> {
   return recordAudit(tx, {
     actor: shell(`postern, as ${userInfo().username}`),

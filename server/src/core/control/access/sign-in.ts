@@ -12,6 +12,7 @@ import { PosternError, UsageError } from '../../../platform/errors.ts'
 import { activityPage, recordProjectActivity, recordUserActivity } from '../activity/activity.ts'
 import { acceptInvitation, createInvitedUser } from '../members/invitations.ts'
 import { memberActivity, memberView } from '../members/members.ts'
+import { type Rights, rightsOf } from '../users/wire.ts'
 import {
   deleteChallenges,
   deletePasswordOnlySessions,
@@ -48,7 +49,15 @@ export interface SignInResponse<T> {
 }
 
 export interface SignInResult {
-  user: { id: number; email: string; name: string; role: string; second_factor_enabled: boolean }
+  user: {
+    id: number
+    email: string
+    name: string
+    role: string
+    /** Null for users who are not administrators. */
+    rights: Rights | null
+    second_factor_enabled: boolean
+  }
   session: { id: number; second_factor_at: Date | null; expires_at: Date }
 }
 
@@ -163,6 +172,7 @@ export class SignIn {
           email: user.email,
           name: user.name,
           role: user.role,
+          rights: rightsOf(user),
           second_factor_enabled: user.two_factor_enabled,
         },
         session: {

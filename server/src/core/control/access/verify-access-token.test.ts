@@ -175,6 +175,18 @@ describe('the state of the user in the database', () => {
     assert.equal((await authenticate(authorization)).status, 404)
   })
 
+  test('rights claimed by the token are ignored', async () => {
+    const user = await api.makeAdmin()
+    await set("rights = 'auditor'", user.userId)
+    const authorization = `Bearer ${genuine({ sub: String(user.userId), rights: 'full' })}`
+    const response = await fetch(`${api.url}/v1/admin/plans`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: '{}',
+    })
+    await assertRefused(response, 403, 'insufficient_rights')
+  })
+
   test('a disabled administrator is rejected on the next request, an enabled one is accepted again', async () => {
     const { userId, email } = await api.makeAdmin()
     const authorization = `Bearer ${await api.tokenOf(email)}`

@@ -1,12 +1,13 @@
 /**
  * Verifies `Authorization: Bearer <user JWT>` and reads the user from the database.
  *
- * The token only identifies the user. Role and active flag are read on every request, so a demoted or disabled
- * administrator is rejected on the next request, regardless of the claims in the token.
+ * The token only identifies the user. Role, rights and active flag are read on every request, so a demoted, limited or
+ * disabled administrator is rejected on the next request, regardless of the claims in the token.
  */
 import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose'
 import type { UnscopedDb } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
+import { type Rights, rightsOf } from '../users/wire.ts'
 import { findExternalUser, findTokenUser, type TokenSubject } from './access.sql.ts'
 import { KeysNotLoaded } from './issuer-keys.ts'
 import { accessTokenType, type Issuer } from './issuers.ts'
@@ -17,11 +18,14 @@ export interface User {
   email: string
   name: string
   role: 'admin' | 'user'
+  /** Null for users who are not administrators. */
+  rights: Rights | null
   hasSecondFactor: boolean
 }
 
 export interface Admin extends User {
   role: 'admin'
+  rights: Rights
 }
 
 export type Authenticate = (authorization: string | undefined) => Promise<User>
@@ -52,6 +56,7 @@ export function createAuthenticate(issuers: Issuer[], db: UnscopedDb): Authentic
       email: user.email,
       name: user.name,
       role: user.role === 'admin' ? 'admin' : 'user',
+      rights: rightsOf(user),
       hasSecondFactor: user.has_second_factor,
     }
   }

@@ -15,6 +15,7 @@ const columns = [
   'email',
   'name',
   'role',
+  'rights',
   'is_active',
   'two_factor_enabled',
   'token_generation',
@@ -28,6 +29,7 @@ export interface UserRow {
   email: string
   name: string
   role: string
+  rights: string
   is_active: boolean
   two_factor_enabled: boolean
   token_generation: number
@@ -46,7 +48,7 @@ export const lock = (tx: Tx, id: number): Promise<UserRow | undefined> =>
 export const share = (tx: Tx, id: number): Promise<UserRow | undefined> =>
   tx.selectFrom('control.users').select(columns).where('id', '=', id).forShare().executeTakeFirst()
 
-export type Administrator = Pick<UserRow, 'id' | 'two_factor_enabled'>
+export type Administrator = Pick<UserRow, 'id' | 'rights' | 'two_factor_enabled'>
 
 /**
  * Locks in id order, and always before a single user is locked. Otherwise two administrators who demote each other at the
@@ -55,7 +57,7 @@ export type Administrator = Pick<UserRow, 'id' | 'two_factor_enabled'>
 export async function lockAdministrators(tx: Tx): Promise<Administrator[]> {
   return tx
     .selectFrom('control.users')
-    .select(['id', 'two_factor_enabled'])
+    .select(['id', 'rights', 'two_factor_enabled'])
     .where('role', '=', 'admin')
     .where('is_active', '=', true)
     .orderBy('id')
@@ -66,12 +68,13 @@ export async function lockAdministrators(tx: Tx): Promise<Administrator[]> {
 export async function update(
   tx: Tx,
   id: number,
-  { role, is_active, ends }: { role: string; is_active: boolean; ends: boolean },
+  { role, rights, is_active, ends }: { role: string; rights: string; is_active: boolean; ends: boolean },
 ): Promise<UserRow> {
   return tx
     .updateTable('control.users')
     .set((eb) => ({
       role,
+      rights,
       is_active,
       version: eb('version', '+', 1),
       updated_at: sql<Date>`postern.now()`,

@@ -1,4 +1,4 @@
-/** Users: search, roles, disabling, revoking sessions. */
+/** Users: search, roles, administrators' rights, disabling, revoking sessions. */
 import type { Static } from 'typebox'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
@@ -26,7 +26,7 @@ import {
   type UserSearch,
   update,
 } from './users.sql.ts'
-import type { User } from './wire.ts'
+import { type Rights, rightsOf, type User } from './wire.ts'
 
 export type { UserRow }
 
@@ -35,6 +35,7 @@ export const userView = (row: UserRow): Static<typeof User> => ({
   email: row.email,
   name: row.name,
   role: row.role as Static<typeof User>['role'],
+  rights: rightsOf(row),
   is_active: row.is_active,
   two_factor_enabled: row.two_factor_enabled,
   created_at: row.created_at.toISOString(),
@@ -42,10 +43,11 @@ export const userView = (row: UserRow): Static<typeof User> => ({
 })
 
 /** The user as stored in the audit log. A new generation shows that every access token was invalidated. */
-export const userConfig = ({ role, is_active, token_generation }: UserRow) => ({
-  role,
-  is_active,
-  token_generation,
+export const userConfig = (row: UserRow) => ({
+  role: row.role,
+  rights: rightsOf(row),
+  is_active: row.is_active,
+  token_generation: row.token_generation,
 })
 
 const existing = (row: UserRow | undefined, id: number): UserRow => {
@@ -95,47 +97,68 @@ export async function lockUser(tx: Tx, id: number): Promise<LockedUser> {
 
 export interface UserChange {
   role?: 'user' | 'admin'
+  rights?: Rights
   is_active?: boolean
   end_sessions?: boolean
 }
 
-/**
- * Disabling a user also revokes their sessions. Undefined if nothing changes.
- *
- * The actor must still be an administrator after all administrators' rows have been locked. Otherwise a demoted
- * administrator could restore their own role with a request that was already running.
- */
+/** Disabling a user also revokes their sessions. Undefined if nothing changes. */
 export async function editUser(
   tx: Tx,
   actorId: number,
   before: LockedUser,
-  { role = before.role as 'user' | 'admin', is_active = before.is_active, end_sessions = false }: UserChange,
+  change: UserChange,
 ): Promise<{ row: UserRow; endedSessions: number | null } | undefined> {
-  if (!before.administrators.some(({ id }) => id === actorId)) {
-    throw new PosternError('admin_required', 'You are no longer an administrator.')
-  }
+  requireFullRights(actorId, before.administrators)
+  const { role = before.role, is_active = before.is_active, end_sessions = false } = change
+  const rights = rightsAfter(before, role, change.rights)
   const ends = end_sessions || (before.is_active && !is_active)
-  if (role === before.role && is_active === before.is_active && !ends) return undefined
-  const wasAdministrator = before.role === 'admin' && before.is_active
-  if (wasAdministrator && (role !== 'admin' || !is_active)) refuseLast(before)
+  const isSame = role === before.role && rights === before.rights && is_active === before.is_active
+  if (isSame && !ends) return undefined
+  if (hasFullRights(before) && !hasFullRights({ role, rights, is_active })) refuseLast(before)
   const endedSessions = ends ? await countSessions(tx, before.id) : null
   if (ends) await deleteSessions(tx, before.id)
-  return { row: await update(tx, before.id, { role, is_active, ends }), endedSessions }
+  return { row: await update(tx, before.id, { role, rights, is_active, ends }), endedSessions }
 }
 
 /**
- * An administrator without a second factor cannot obtain an access token, so the last administrator with a second factor
- * cannot be removed. If no administrator has one, the last active administrator cannot be removed.
+ * The actor must still be an administrator with full rights after all administrators' rows have been locked. Otherwise a
+ * demoted administrator could restore their own role with a request that was already running.
  */
-function refuseLast({ id, administrators }: LockedUser): void {
-  const others = administrators.filter((one) => one.id !== id)
-  const hasSecondFactor = administrators.some((one) => one.id === id && one.two_factor_enabled)
-  if (hasSecondFactor ? others.some((one) => one.two_factor_enabled) : others.length > 0) return
+function requireFullRights(actorId: number, administrators: readonly Administrator[]): void {
+  const actor = administrators.find(({ id }) => id === actorId)
+  if (!actor) throw new PosternError('admin_required', 'You are no longer an administrator.')
+  if (actor.rights !== 'full') {
+    throw new PosternError('insufficient_rights', 'You no longer have full rights.')
+  }
+}
+
+/** Only administrators have rights. A new administrator has full rights unless others are given. */
+function rightsAfter(before: UserRow, role: string, given: Rights | undefined): string {
+  if (role === 'admin') return given ?? (before.role === 'admin' ? before.rights : 'full')
+  if (given === undefined) return 'full'
+  throw new PosternError(
+    'validation_failed',
+    '"rights": only administrators have rights. Set "role" to "admin" as well.',
+  )
+}
+
+const hasFullRights = ({ role, rights, is_active }: Pick<UserRow, 'role' | 'rights' | 'is_active'>) =>
+  role === 'admin' && rights === 'full' && is_active
+
+/**
+ * An administrator without a second factor cannot obtain an access token, so the last administrator with full rights and a
+ * second factor cannot be removed or limited. If no administrator with full rights has a second factor, this applies to the
+ * last active one with full rights.
+ */
+function refuseLast({ id, two_factor_enabled, administrators }: LockedUser): void {
+  const others = administrators.filter((one) => one.id !== id && one.rights === 'full')
+  if (two_factor_enabled ? others.some((one) => one.two_factor_enabled) : others.length > 0) return
   throw new PosternError(
     'last_administrator',
-    hasSecondFactor
-      ? `User ${id} is the last active administrator with two-factor authentication. Another administrator must set up two-factor authentication first.`
-      : `User ${id} is the last active administrator. Make another user an administrator first.`,
+    two_factor_enabled
+      ? `User ${id} is the last active administrator with full rights and two-factor authentication. Another administrator with full rights must set up two-factor authentication first.`
+      : `User ${id} is the last active administrator with full rights. Give another user full rights first.`,
   )
 }
 

@@ -116,7 +116,7 @@ export const settable: Record<string, readonly string[]> = {
   project: [...projectFields, ...billingFields],
   member: ['user_id', 'role'],
   endpoint: [...endpointFields, ...enqueuedFields],
-  user: ['role', 'is_active'],
+  user: ['role', 'rights', 'is_active'],
   domain: ['name', 'mta_provider'],
   route: routeFields,
   api_key: apiKeyFields,

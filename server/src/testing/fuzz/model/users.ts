@@ -13,6 +13,7 @@ export function editUser(world: World, chance: Chance): Intent {
   const target = findById(world.users, id) ?? null
   const body: View = {
     ...(chance.happens(0.4) ? { role: chance.pick(['user', 'user', 'admin']) } : {}),
+    ...(chance.happens(0.3) ? { rights: chance.pick(['full', 'support', 'billing', 'auditor']) } : {}),
     ...(chance.happens(0.4) ? { is_active: chance.happens(0.75) } : {}),
     ...(chance.happens(0.2) ? { end_sessions: chance.happens(0.5) } : {}),
   }
@@ -25,7 +26,11 @@ export function editUser(world: World, chance: Chance): Intent {
     outcome() {
       if (!target) return 'not_found'
       const before = target.view
-      const { end_sessions: ends = false, ...changes } = body
+      const { end_sessions: ends = false, ...given } = body
+      const isAdmin = (given['role'] ?? before['role']) === 'admin'
+      if (!isAdmin && given['rights'] !== undefined) return 'validation_failed'
+      const rights = isAdmin ? (given['rights'] ?? before['rights'] ?? 'full') : null
+      const changes = { ...given, rights }
       const isChanged =
         ends === true || Object.entries(changes).some(([name, value]) => before[name] !== value)
       const after = isChanged ? { ...before, ...changes, updated_at: timeFrom(before['updated_at']) } : before
