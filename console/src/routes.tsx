@@ -1,10 +1,4 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  redirect,
-} from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
 import { queryClient } from './api/queries.ts'
 import { Acts } from './components/act/acts.tsx'
 import { Failed, Loading, PageNotFound } from './components/states.tsx'
@@ -31,12 +25,10 @@ const root = createRootRoute({
   notFoundComponent: PageNotFound,
 })
 
-const start = createRoute({
+const home = createRoute({
   getParentRoute: () => root,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/projects', replace: true })
-  },
+  component: lazyRouteComponent(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
 })
 
 const projects = createRoute({
@@ -182,7 +174,7 @@ const projectPages = [
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    start,
+    home,
     projects,
     project.addChildren(projectPages),
     audit,

@@ -90,9 +90,9 @@ describe('the command palette', () => {
 
   it('goes to pages, by arrow keys and Enter, and announces the active option', async () => {
     await open()
-    assert.equal(await active(), 'Projects')
+    assert.equal(await active(), 'Overview')
     await page.keyboard.press('ArrowDown')
-    assert.equal(await active(), 'Audit')
+    assert.equal(await active(), 'Projects')
     await page.keyboard.press('ArrowUp')
     await page.keyboard.press('ArrowUp')
     assert.equal(await active(), 'Sign out')

@@ -106,5 +106,20 @@ begin
 end
 $$;
 
+-- The running processes. Each writes its row every 15 seconds to its home database (the control database or a cell), and
+-- deletes it when it stops. A process that was last seen more than a minute ago does not run any more, or cannot reach the
+-- database (core/processes).
+create table postern.processes (
+  id uuid primary key,
+  kind text not null check (kind in ('api', 'worker', 'intake', 'all')),
+  host text not null,
+  version text not null,
+  cell text,
+  started_at timestamptz not null default postern.now(),
+  seen_at timestamptz not null default postern.now()
+);
+grant select, insert, update, delete on postern.processes to postern_mail;
+grant select on postern.processes to postern_admin, postern_readonly;
+
 -- PostgreSQL grants EXECUTE on new procedures to everyone. The application's roles must not have it.
 revoke execute on all procedures in schema postern from public;

@@ -1942,3 +1942,214 @@ create table control.heartbeat (
 );
 grant select, insert, update on control.heartbeat to postern_admin;
 grant select on control.heartbeat to postern_mail, postern_readonly;
+
+-- Attention: the projects that an administrator should look at, one row per project and cause. Triggers on the source tables
+-- write it in the transaction in which a cause begins or ends, so the overview never searches for projects. Causes:
+--   intervention     an intervention is in force. `resource_id`: the strictest
+--   firing           a policy fired in the last 24 hours. Readers ignore older rows, and a worker deletes them. `resource_id`: the
+--                    policy that fired last
+--   appeal           an intervention in force was appealed. `resource_id`: the intervention
+--   domain_failing   a domain that was verified is failing. `resource_id`: the domain
+--   over_plan        there are more members or domains than the current plan allows. `resource_id`: null
+create table control.attention (
+  project_id bigint not null references control.projects on delete cascade,
+  cause text not null check (cause in ('intervention', 'firing', 'appeal', 'domain_failing', 'over_plan')),
+  since timestamptz not null default postern.now(),
+  resource_id bigint,
+  primary key (project_id, cause)
+);
+create index on control.attention (cause, since, project_id);
+call postern.protect('control.attention');
+grant select on control.attention to postern_admin, postern_readonly;
+
+-- The cause ends if `begun` is null.
+create function control.set_attention(project bigint, its_cause text, begun timestamptz, resource bigint) returns void
+language sql security definer set search_path = pg_catalog as $$
+  delete from control.attention where project_id = project and cause = its_cause and begun is null;
+  insert into control.attention as existing (project_id, cause, since, resource_id)
+  select project, its_cause, begun, resource where begun is not null
+  on conflict (project_id, cause) do update set since = excluded.since, resource_id = excluded.resource_id
+    where (existing.since, existing.resource_id) is distinct from (excluded.since, excluded.resource_id);
+$$;
+revoke execute on function control.set_attention from public;
+
+create function control.attend_interventions() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  found_id bigint;
+  found_at timestamptz;
+begin
+  -- An appeal can arrive while its intervention ends: one of the two transactions waits for the other. Changes of a
+  -- project's interventions are serialized by the project's lock.
+  if tg_table_name = 'appeals' then
+    perform from control.interventions where id = new.intervention_id for share;
+  end if;
+  select id, created_at into found_id, found_at from control.interventions
+   where project_id = new.project_id and ended_at is null
+   order by array_position(array['warn', 'pace', 'hold', 'lock'], kind) desc, id limit 1;
+  perform control.set_attention(new.project_id, 'intervention', found_at, found_id);
+  select appeals.intervention_id, appeals.created_at into found_id, found_at
+    from control.interventions as interventions
+    join control.appeals as appeals on appeals.intervention_id = interventions.id
+   where interventions.project_id = new.project_id and interventions.ended_at is null
+   order by appeals.created_at desc limit 1;
+  perform control.set_attention(new.project_id, 'appeal', found_at, found_id);
+  return null;
+end
+$$;
+revoke execute on function control.attend_interventions() from public;
+
+create trigger attend_new after insert on control.interventions
+  for each row execute function control.attend_interventions();
+
+create trigger attend_ended after update on control.interventions
+  for each row when ((old.ended_at is null) <> (new.ended_at is null)) execute function control.attend_interventions();
+
+create trigger attend_new after insert on control.appeals
+  for each row execute function control.attend_interventions();
+
+-- Since when a domain that was verified is failing, or null. Lookups that fail count when the owner has been warned. Called in
+-- the conditions of triggers, so every role can execute it.
+create function control.failing_since(checked control.domains) returns timestamptz
+language sql immutable set search_path = pg_catalog
+return case
+  when checked.status = 'verified' or (checked.status = 'failed' and checked.verified_name = checked.name) then
+    coalesce(checked.failing_since, case when checked.unanswered_warned_days > 0 then checked.unanswered_since end)
+end;
+
+create function control.attend_domains() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  project bigint := old.project_id;
+  found_id bigint;
+  found_at timestamptz;
+begin
+  -- Otherwise two domains that recover at the same time would each find the other one failing.
+  perform from control.attention where project_id = project and cause = 'domain_failing' for update;
+  select domains.id, control.failing_since(domains) into found_id, found_at from control.domains as domains
+   where project_id = project and control.failing_since(domains) is not null
+   order by 2 desc, 1 limit 1;
+  perform control.set_attention(project, 'domain_failing', found_at, found_id);
+  return null;
+end
+$$;
+revoke execute on function control.attend_domains() from public;
+
+create trigger attend_changed after update on control.domains
+  for each row when (control.failing_since(old) is distinct from control.failing_since(new))
+  execute function control.attend_domains();
+
+create trigger attend_deleted after delete on control.domains
+  for each row when (control.failing_since(old) is not null) execute function control.attend_domains();
+
+create function control.attend_firings() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  project bigint := case tg_op when 'INSERT' then new.project_id else old.project_id end;
+  found_id bigint;
+  found_at timestamptz;
+begin
+  select policy_id, created_at into found_id, found_at from control.firings
+   where project_id = project order by id desc limit 1;
+  perform control.set_attention(project, 'firing', found_at, found_id);
+  return null;
+end
+$$;
+revoke execute on function control.attend_firings() from public;
+
+create trigger attend_new after insert on control.firings
+  for each row execute function control.attend_firings();
+
+-- Deleted with its policy. The purge of old firings changes nothing.
+create trigger attend_deleted after delete on control.firings
+  for each row when (old.created_at > postern.now() - interval '1 day') execute function control.attend_firings();
+
+create function control.is_over_plan(listing control.project_listing) returns boolean
+language sql stable set search_path = pg_catalog
+return (select listing.member_count > plans.max_users or listing.domain_count > plans.max_domains
+          from control.plans as plans where plans.id = listing.plan_id);
+revoke execute on function control.is_over_plan(control.project_listing) from public;
+
+create function control.attend_listing() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  if control.is_over_plan(new) then
+    insert into control.attention (project_id, cause) values (new.project_id, 'over_plan') on conflict do nothing;
+  else
+    delete from control.attention where project_id = new.project_id and cause = 'over_plan';
+  end if;
+  return null;
+end
+$$;
+revoke execute on function control.attend_listing() from public;
+
+create trigger attend_changed after update on control.project_listing
+  for each row
+  when ((old.plan_id, old.member_count, old.domain_count) is distinct from (new.plan_id, new.member_count, new.domain_count))
+  execute function control.attend_listing();
+
+-- Plans whose limits changed and whose projects have not been compared with them yet. A worker does that in pages.
+create table control.plan_rechecks (
+  plan_id bigint primary key references control.plans,
+  after_project_id bigint not null default 0
+);
+grant select on control.plan_rechecks to postern_readonly;
+
+create function control.recheck_plan() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  insert into control.plan_rechecks (plan_id) values (new.id)
+  on conflict (plan_id) do update set after_project_id = 0;
+  return null;
+end
+$$;
+revoke execute on function control.recheck_plan() from public;
+
+create trigger recheck_plan after update on control.plans
+  for each row
+  when ((old.max_users, old.max_domains) is distinct from (new.max_users, new.max_domains))
+  execute function control.recheck_plan();
+
+-- Ends firings of more than a day ago and compares the projects of `plan_rechecks` with their plans, up to `at_most` of each.
+-- Returns the larger number.
+create function control.maintain_attention(at_most integer) returns integer
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  recheck control.plan_rechecks;
+  page control.project_listing[];
+  ended integer;
+  compared integer := 0;
+begin
+  delete from control.attention where cause = 'firing' and project_id = any(array(
+    select project_id from control.attention
+     where cause = 'firing' and since <= postern.now() - interval '1 day' order by since limit at_most))
+    and since <= postern.now() - interval '1 day';
+  get diagnostics ended = row_count;
+  loop
+    exit when compared >= at_most;
+    select * into recheck from control.plan_rechecks order by plan_id limit 1 for update skip locked;
+    exit when not found;
+    -- Waits for transactions that have compared a project with the limits before the change.
+    select coalesce(array_agg(listed order by (listed).project_id), '{}') into page
+      from (select listing as listed from control.project_listing as listing
+             where listing.plan_id = recheck.plan_id and listing.project_id > recheck.after_project_id
+             order by listing.project_id limit at_most - compared for share) as next;
+    insert into control.attention (project_id, cause)
+    select listed.project_id, 'over_plan' from unnest(page) as listed where control.is_over_plan(listed)
+    on conflict do nothing;
+    delete from control.attention
+     where cause = 'over_plan'
+       and project_id = any(array(select listed.project_id from unnest(page) as listed where not control.is_over_plan(listed)));
+    if cardinality(page) < at_most - compared then
+      delete from control.plan_rechecks where plan_id = recheck.plan_id;
+    else
+      update control.plan_rechecks set after_project_id = page[cardinality(page)].project_id
+       where plan_id = recheck.plan_id;
+    end if;
+    compared := compared + cardinality(page);
+  end loop;
+  return greatest(ended, compared);
+end
+$$;
+revoke execute on function control.maintain_attention(integer) from public;
+grant execute on function control.maintain_attention(integer) to postern_admin;

@@ -544,6 +544,24 @@ call postern.protect('mail.sending_counters');
 grant select, insert, update, delete on mail.sending_counters to postern_mail;
 grant select on mail.sending_counters to postern_admin, postern_customer, postern_readonly;
 
+-- The sums of mail.sending_counters over all projects, including what policies do not use, for the overview. A worker inserts
+-- the row of a bucket once, when no transaction can count in the bucket any more (core/mail/counters/totals.ts). Retained for
+-- 90 days.
+create table mail.sending_totals (
+  -- The start of the five minutes.
+  bucket_at timestamptz primary key,
+  sent bigint not null,
+  delivered bigint not null,
+  deferred bigint not null,
+  bounced bigint not null,
+  failed bigint not null,
+  complained bigint not null,
+  suppressed bigint not null,
+  rejected bigint not null
+);
+grant select, insert, delete on mail.sending_totals to postern_mail;
+grant select on mail.sending_totals to postern_admin, postern_readonly;
+
 -- Idempotent requests and the two outboxes.
 
 create table mail.idempotency (

@@ -44,6 +44,8 @@ export interface MessageEvent { id: string; type: "message.accepted" | "message.
 
 export interface MessageExplanationForAdministrators { message_id: string; project_id: number; recipients: ({ address: string; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; waits_for: "schedule" | "operator_hold" | "project_lock" | "project_hold" | "subscription" | "project_pace" | "worker" | "attempt" | "retry" | "provider_report" | "delivery_report" | null; since: string | null; next_attempt_at: string | null; message: string })[]; interventions: (Intervention)[] }
 
+export interface Overview { at: string; mail: { hours: ({ starts_at: string; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[]; total: { sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number }; bounce_rate: number | null; complaint_rate: number | null; failure_rate: number | null }; queue: { states: { ready: number; leased: number; deferred: number; scheduled: number; awaiting: number }; oldest_ready: ({ provider: "service" | "ses" | "none"; seconds: number })[]; holds: ({ scope: "all" | "service" | "ses"; held_at: string })[] }; cells: ({ name: string; is_reachable: boolean; counted_until: string | null; outbox_seconds: number | null })[]; processes: ({ id: string; kind: "api" | "worker" | "intake" | "all"; host: string; version: string; cell: string | null; started_at: string; seen_at: string; is_alive: boolean })[]; checkpoint: { last_at: string | null; uncovered_seconds: number | null }; outbox_seconds: number | null; attention: { counts: { intervention: number; firing: number; appeal: number; domain_failing: number; over_plan: number }; newest: ({ project_id: number; project_name: string; cause: "intervention" | "firing" | "appeal" | "domain_failing" | "over_plan"; since: string; resource_id: number | null; detail: string | null })[] }; policies_tripped: ({ id: number; name: string; tripped_at: string })[]; acts: (AuditEntry)[] }
+
 export interface Plan { id: number; max_domains: number; max_users: number; max_mails_per_day: number; max_mails_per_month: number; name: string; description: string; support_level: "community" | "email" | "priority"; billing_product_id: string | null; created_at: string; updated_at: string; price: number; is_active: boolean }
 
 export interface Policy { id: number; name: string; mode: "off" | "shadow" | "enforce"; applies_to: { plan_ids: (number)[] | null; younger_than_days: number | null; except_project_ids: (number)[] }; signal: "bounce_rate" | "complaint_rate" | "failure_rate" | "suppressed_rate" | "volume_spike" | "score"; window_minutes: number; threshold: number; minimum_volume: number; intervention: { kind: "warn" | "pace" | "hold" | "lock"; pace_per_hour: number | null; duration_minutes: number | null; public_note: string | null }; cooldown_minutes: number; tripped_at: string | null; version: number; created_at: string; updated_at: string }
@@ -191,6 +193,14 @@ export interface Operations {
     query: {  }
     body: undefined
     answer: { keys: ({ [field: string]: unknown })[] }
+    hasPreview: false
+  }
+  /** Show the overview */
+  'overview.show': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: Overview
     hasPreview: false
   }
   /** Find a project, domain, address or user */
@@ -899,6 +909,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'auth.enroll-totp': ['POST', '/v1/auth/totp'],
   'auth.register-invited': ['POST', '/v1/auth/register'],
   'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
+  'overview.show': ['GET', '/v1/admin/overview'],
   'search.find': ['GET', '/v1/admin/search'],
   'projects.list': ['GET', '/v1/admin/projects'],
   'projects.create': ['POST', '/v1/admin/projects'],

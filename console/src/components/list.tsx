@@ -43,65 +43,20 @@ export function List<T extends Row>({
   empty: ReactNode
   cursor: string | undefined
   setCursor: (cursor: string | undefined) => void
-  /** Whether the first column contains sentences instead of names. It is then not bold. */
   isProse?: boolean
 }) {
   const can = useCan()
   const columns = all.filter(({ changes }) => changes?.some((change) => can(change)) ?? true)
-  const body = useRef<HTMLTableSectionElement>(null)
-  const move = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
-    if (!step || event.metaKey || event.ctrlKey || event.altKey) return
-    // Events from keys pressed in a row's menu also bubble up to here, although the menu is rendered elsewhere.
-    if (!body.current?.contains(event.target as Node)) return
-    const links = [
-      ...(body.current?.querySelectorAll<HTMLElement>(
-        'tr:not([data-below]) > td:first-child :is(a, button)',
-      ) ?? []),
-    ]
-    const next = links[links.indexOf(document.activeElement as HTMLElement) + step]
-    if (next) {
-      event.preventDefault()
-      next.focus()
-    }
-  }
   return (
     <QueryState query={query} rows={8}>
       {({ data, next_cursor: next }) => (
         <div
           aria-busy={query.isFetching}
-          className={classes.list}
-          data-prose={isProse || undefined}
+          className={classes.page}
           data-stale={query.isPlaceholderData || undefined}
         >
           {data.length > 0 ? (
-            <Table.ScrollContainer minWidth={0}>
-              <Table aria-label={label} highlightOnHover verticalSpacing={7}>
-                <Table.Thead>
-                  <Table.Tr>
-                    {columns.map(({ title, ...kind }) => (
-                      <Table.Th key={title} scope="col" className={classOf(kind)}>
-                        {title}
-                      </Table.Th>
-                    ))}
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody ref={body} onKeyDown={move}>
-                  {data.map((row) => (
-                    <Fragment key={'id' in row ? row.id : row.address}>
-                      <Table.Tr>
-                        {columns.map(({ title, cell, ...kind }) => (
-                          <Table.Td key={title} className={classOf(kind)}>
-                            {cell(row)}
-                          </Table.Td>
-                        ))}
-                      </Table.Tr>
-                      <Below width={columns.length}>{below?.(row)}</Below>
-                    </Fragment>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <Rows label={label} rows={data} columns={columns} below={below} isProse={isProse} />
           ) : next === null ? (
             empty
           ) : (
@@ -124,6 +79,71 @@ export function List<T extends Row>({
         </div>
       )}
     </QueryState>
+  )
+}
+
+/** The table of a list. Arrow keys, or j and k, move from row to row. */
+export function Rows<T extends Row>({
+  label,
+  rows,
+  columns,
+  below,
+  isProse = false,
+}: {
+  label: string
+  rows: T[]
+  columns: Column<T>[]
+  below?: ((row: T) => ReactNode) | undefined
+  /** Whether the first column contains sentences instead of names. It is then not bold. */
+  isProse?: boolean
+}) {
+  const body = useRef<HTMLTableSectionElement>(null)
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
+    if (!step || event.metaKey || event.ctrlKey || event.altKey) return
+    // Events from keys pressed in a row's menu also bubble up to here, although the menu is rendered elsewhere.
+    if (!body.current?.contains(event.target as Node)) return
+    const links = [
+      ...(body.current?.querySelectorAll<HTMLElement>(
+        'tr:not([data-below]) > td:first-child :is(a, button)',
+      ) ?? []),
+    ]
+    const next = links[links.indexOf(document.activeElement as HTMLElement) + step]
+    if (next) {
+      event.preventDefault()
+      next.focus()
+    }
+  }
+  return (
+    <div className={classes.list} data-prose={isProse || undefined}>
+      <Table.ScrollContainer minWidth={0}>
+        <Table aria-label={label} highlightOnHover verticalSpacing={7}>
+          <Table.Thead>
+            <Table.Tr>
+              {columns.map(({ title, ...kind }) => (
+                <Table.Th key={title} scope="col" className={classOf(kind)}>
+                  {title}
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody ref={body} onKeyDown={move}>
+            {rows.map((row) => (
+              <Fragment key={'id' in row ? row.id : row.address}>
+                <Table.Tr>
+                  {columns.map(({ title, cell, ...kind }) => (
+                    <Table.Td key={title} className={classOf(kind)}>
+                      {cell(row)}
+                    </Table.Td>
+                  ))}
+                </Table.Tr>
+                <Below width={columns.length}>{below?.(row)}</Below>
+              </Fragment>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </div>
   )
 }
 

@@ -20,6 +20,13 @@ export function duration(minutes: number): string {
   return minutes > 0 && minutes % 60 === 0 ? counted(minutes / 60, 'hour') : counted(minutes, 'minute')
 }
 
+/** "12 s", "5 min", "3 h", "2 d". Rounded down. */
+export function age(seconds: number): string {
+  if (seconds < 60) return `${Math.floor(Math.max(0, seconds))} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 2 * 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`
+}
+
 export const bytes = (value: number): string =>
   value < 1024 ** 3
     ? `${mebibytes.format(value / 1024 ** 2)} MiB`

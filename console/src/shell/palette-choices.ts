@@ -90,6 +90,7 @@ function useCommands(): Choice[] {
   const newProject = () => start(createProject(({ id }) => go(`/projects/${id}`)))
   return [
     ...useProjectCommands(go),
+    command('overview', 'Go to', 'Overview', () => go('/')),
     command('projects', 'Go to', 'Projects', () => go('/projects')),
     command('audit', 'Go to', 'Audit', () => go('/audit')),
     command('policies', 'Go to', 'Policies', () => go('/policies')),

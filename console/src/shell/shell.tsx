@@ -22,6 +22,7 @@ import { Palette, usePalette } from './palette.tsx'
 import classes from './shell.module.css'
 
 const sections = [
+  ['/', 'Overview'],
   ['/projects', 'Projects'],
   ['/audit', 'Audit'],
   ['/policies', 'Policies'],
@@ -78,6 +79,7 @@ function AdminShell({ me }: { me: Me }) {
           <Link
             key={to}
             to={to}
+            activeOptions={{ exact: to === '/' }}
             className={classes.section ?? ''}
             activeProps={{ 'data-active': true, 'aria-current': 'page' }}
             onClick={close}

@@ -9,6 +9,7 @@ import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-rep
 import type { Backtest } from '../core/control/policies/wire.ts'
 import type { Vault } from '../core/control/secrets/vault.ts'
 import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
+import type { CellDb } from '../core/overview/overview.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
@@ -26,6 +27,8 @@ export interface AdminDeps {
   db: Db
   /** The database that holds a project's mail. */
   mailDbFor: (projectId: number) => Db
+  /** Every database that stores mail, only for reading. */
+  cells: readonly CellDb[]
   vault: Vault
   domains: DomainDeps
   endpoints: EndpointDeps
@@ -166,7 +169,7 @@ export interface Mutation<
 }
 
 export interface QueryCall<Params, Query>
-  extends Pick<AdminDeps, 'db' | 'mailDbFor' | 'audit' | 'caps' | 'sendingRules'> {
+  extends Pick<AdminDeps, 'db' | 'mailDbFor' | 'cells' | 'audit' | 'caps' | 'sendingRules'> {
   /** Aborted when the caller disconnects. */
   signal: AbortSignal
   params: Params

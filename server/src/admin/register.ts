@@ -87,14 +87,14 @@ async function answerQuery(
   operation: Query,
   { params, query }: FastifyRequest,
   reply: FastifyReply,
-  { db, mailDbFor, audit, caps, sendingRules }: AdminDeps,
+  { db, mailDbFor, cells, audit, caps, sendingRules }: AdminDeps,
 ): Promise<FastifyReply> {
   const caller = new AbortController()
   reply.raw.once('close', () => caller.abort())
   const { signal } = caller
   const result = await namingMissingProject(db, params, () =>
     operation.run({
-      ...{ db, mailDbFor, audit, caps, sendingRules, signal },
+      ...{ db, mailDbFor, cells, audit, caps, sendingRules, signal },
       params: params as never,
       query: query as never,
     }),

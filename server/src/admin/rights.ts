@@ -14,6 +14,7 @@ const supportAndBilling: readonly Rights[] = ['full', 'support', 'billing']
 const full: readonly Rights[] = ['full']
 
 export const allowedRights = {
+  'overview.show': everyone,
   'search.find': everyone,
 
   'projects.list': everyone,
@@ -118,6 +119,7 @@ export const allowedRights = {
   'audit.export': everyone,
   'audit.verify': everyone,
   'audit.show': everyone,
+  'audit.undo': full,
   'denials.list': everyone,
 } satisfies Record<string, readonly Rights[]>
 

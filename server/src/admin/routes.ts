@@ -51,6 +51,7 @@ import { listMessageEventsQuery } from './messages/list-message-events.ts'
 import { listMessagesQuery } from './messages/list-messages.ts'
 import { showMessageQuery } from './messages/show-message.ts'
 import { type AdminDeps, isMutation } from './operation.ts'
+import { showOverviewQuery } from './overview/show-overview.ts'
 import { createPlanOperation } from './plans/create-plan.ts'
 import { editPlanOperation } from './plans/edit-plan.ts'
 import { listPlansQuery } from './plans/list-plans.ts'
@@ -93,6 +94,7 @@ import { showUser } from './users/show-user.ts'
 
 /** The operations on resources, by noun. */
 const resourceOperations = [
+  showOverviewQuery,
   findAnythingQuery,
 
   listProjectsQuery,

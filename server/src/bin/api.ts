@@ -1,4 +1,4 @@
 import { command } from './command.ts'
 import { apiPart, serve } from './serve.ts'
 
-export const api = command('api', { '': () => serve('postern api', [apiPart]) })
+export const api = command('api', { '': () => serve('api', [apiPart]) })

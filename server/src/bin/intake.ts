@@ -1,4 +1,4 @@
 import { command } from './command.ts'
 import { intakePart, serve } from './serve.ts'
 
-export const intake = command('intake', { '': () => serve('postern intake', [intakePart]) })
+export const intake = command('intake', { '': () => serve('intake', [intakePart]) })

@@ -14,6 +14,7 @@ import {
   workerDeps,
 } from '../context/context.ts'
 import { QueueGauges } from '../core/gauges/queue-gauges.ts'
+import { announceProcess, type ProcessKind } from '../core/processes/processes.ts'
 import { createApi } from '../http/api.ts'
 import { requireReady } from '../http/readiness.ts'
 import { startBounces } from '../intake/bounces/bounces.ts'
@@ -52,7 +53,11 @@ interface Part {
   stop(graceMs: number): Promise<void>
 }
 
-export async function serve(name: string, start: ((context: Context) => Promise<Part>)[]): Promise<void> {
+export async function serve(
+  kind: ProcessKind,
+  start: ((context: Context) => Promise<Part>)[],
+): Promise<void> {
+  const name = `postern ${kind}`
   const config = loadConfig(process.env)
   const log = createLogger(config.logLevel)
   const context = createContext(config, log, name)
@@ -63,6 +68,7 @@ export async function serve(name: string, start: ((context: Context) => Promise<
     if (isApart) await context.home?.admin.read(requireReplica)
     // The metrics listener starts first, so that no worker is running if the listener fails.
     for (const startPart of [metricsPart, ...start]) parts.push(await startPart(context))
+    parts.push(announcedPart(context, kind))
   } catch (error) {
     await Promise.all(parts.map((part) => part.stop(0)))
     await context.close()
@@ -88,6 +94,13 @@ export async function serve(name: string, start: ((context: Context) => Promise<
 
 const tracingOf = ({ otlpEndpoint: endpoint, traceShare: ratio }: Config, service: string) =>
   endpoint === undefined ? undefined : startTracing({ endpoint, ratio, service, version: manifest.version })
+
+/** The row of the process, for the overview. */
+const announcedPart = ({ config, db, home, log }: Context, kind: ProcessKind): Part =>
+  announceProcess({
+    ...{ db: home?.mail ?? db.everywhere, log, kind, version: manifest.version },
+    cell: config.cell ?? null,
+  })
 
 /** The listener for Prometheus and health checks. */
 async function metricsPart(context: Context): Promise<Part> {

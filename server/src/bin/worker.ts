@@ -1,4 +1,4 @@
 import { command } from './command.ts'
 import { serve, workerPart } from './serve.ts'
 
-export const worker = command('worker', { '': () => serve('postern worker', [workerPart]) })
+export const worker = command('worker', { '': () => serve('worker', [workerPart]) })

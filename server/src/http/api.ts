@@ -64,6 +64,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   adminRoutes(app, {
     db: db.admin,
     mailDbFor: (projectId) => cells.of(projectId).admin,
+    cells: cells.all.map(({ name, mail }) => ({ name, db: mail })),
     vault,
     domains,
     endpoints,

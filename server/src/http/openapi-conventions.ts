@@ -116,6 +116,11 @@ const ownTags: Tag[] = [
       'Signing in with an email address, a password and, if set up, a second factor starts a session (a cookie). Access tokens are issued for the session.',
   },
   {
+    name: 'overview',
+    'x-displayName': 'Overview',
+    description: 'The state of the installation.',
+  },
+  {
     name: 'search',
     'x-displayName': 'Search',
     description: 'Search for projects, domains, addresses and users.',

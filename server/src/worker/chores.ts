@@ -2,6 +2,7 @@ import { purgeFailures } from '../core/control/access/password-backoff.ts'
 import { purgeDailyCounts, purgeResets } from '../core/control/access/password-reset.ts'
 import { purgeSignIns } from '../core/control/access/purge.ts'
 import { purgeActivity } from '../core/control/activity/activity.ts'
+import { maintainAttention } from '../core/control/attention/attention.ts'
 import { runCheckpoints, type SignerConnection } from '../core/control/audit/checkpoints.ts'
 import { purgeDenials } from '../core/control/audit/denials.ts'
 import { purgeDiscards } from '../core/control/discards/discards.ts'
@@ -10,22 +11,23 @@ import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
 import { purgeFirings } from '../core/control/policies/firings.ts'
 import { purgeConfirmationMails } from '../core/control/routes/forward-confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
+import { foldTotals } from '../core/mail/counters/totals.ts'
 import { purgeEndedPaces } from '../core/mail/dispatch/claims.ts'
 import { purgeDiscardProgress } from '../core/mail/dispatch/discards.ts'
 import { dropBodies } from '../core/mail/dispatch/partitions.ts'
 import { purgeMailIdempotency } from '../core/mail/messages/idempotency.ts'
 import { purgeApplied } from '../core/outbox/relay-to-mail.ts'
 import type { Cell, Cells } from '../platform/db/cells.ts'
-import type { Db, Tx } from '../platform/db/db.ts'
-import { purge } from '../platform/db/purge.ts'
+import type { OneStatement, UnscopedDb } from '../platform/db/db.ts'
+import { purge, purgeInTransactions } from '../platform/db/purge.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { Counter } from '../platform/telemetry/metrics.ts'
 
-// The jobs that run once per minute: the audit checkpoint and the deletion of expired rows. Each is
+// The jobs that run once per minute: the audit checkpoint, the totals of the overview and the deletion of expired rows. Each is
 // idempotent and safe to run concurrently, and the failure of one does not prevent the others from running.
 
 export interface ChoreDeps {
-  db: Db
+  db: UnscopedDb
   cells: Pick<Cells, 'all'>
   masterKeys: MasterKeys
   /** `elsewhere`: another worker creates the checkpoints. Undefined: no signer. */
@@ -44,16 +46,18 @@ const choreFailures = new Counter(
 
 export async function doChores(deps: ChoreDeps): Promise<void> {
   const { db, cells, masterKeys, auditSigner: signer, auditCheckpointFile: file, log } = deps
-  const purgeEach = (step: (tx: Tx) => Promise<number>) => () =>
+  const purgeEach = (step: (tx: OneStatement) => Promise<number>) => () =>
     eachCell(cells, ({ mail }) => purge(mail, step))
   const chores = {
     'audit checkpoint': async () => {
       if (signer !== 'elsewhere') await runCheckpoints({ db, masterKeys, signer, file, log })
     },
+    'totals of sent mail': () => eachCell(cells, ({ mail }) => foldTotals(mail)),
+    'projects that need attention': () => purge(db, maintainAttention),
     'expired idempotency keys': () => purge(db, purgeIdempotency),
     'expired idempotency keys of mail': purgeEach(purgeMailIdempotency),
     'ended sign-ins': () => purge(db, purgeSignIns),
-    'expired invitations': () => purge(db, purgeExpiredInvitations),
+    'expired invitations': () => purgeInTransactions(db, purgeExpiredInvitations),
     'old denials': () => purge(db, purgeDenials),
     'counts of confirmation messages': () => purge(db, purgeConfirmationMails),
     'failed sign-ins': () => purge(db, purgeFailures),

@@ -76,6 +76,7 @@ test('an idle worker executes one statement at a time', async () => {
   }
   const idle: UnscopedDb = {
     ...{ read: count('read'), dryRun: count('dryRun'), transaction: count('transaction') },
+    writeOne: count('writeOne'),
     readOne: (query) => {
       statements.push('readOne')
       return db.readOne(query)

@@ -74,6 +74,7 @@ function counted(inner: UnscopedDb) {
       return inner.transaction(work)
     },
     dryRun: (work) => inner.dryRun(work),
+    writeOne: (statement) => inner.writeOne(statement),
     read: (work) => {
       counts.transactions++
       return inner.read(work)

@@ -8,10 +8,38 @@ import { ExactTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
 import type { auditSearch } from '../../search.ts'
 import { useNames } from './names.ts'
-import { sentenceOf } from './sentences.ts'
+import { type Names, sentenceOf } from './sentences.ts'
 import classes from './timeline.module.css'
 
 export type AuditSearch = ReturnType<typeof auditSearch>
+
+/** The change as a sentence, linked to its entry. */
+export const changeColumn = (names: Names): Column<AuditEntry> => ({
+  title: 'Change',
+  cell: (entry) => (
+    <>
+      <To to="/audit/$id" params={{ id: String(entry.id) }}>
+        {sentenceOf(entry, names)}
+      </To>
+      {entry.reason && <span className={classes.reason}>: {entry.reason}</span>}
+      {entry.limit_exception && (
+        <>
+          {' '}
+          <Badge tone="warn">over plan limit</Badge>
+        </>
+      )}
+    </>
+  ),
+})
+
+export const timeColumn: Column<AuditEntry> = {
+  title: 'Time',
+  cell: ({ at }) => (
+    <span className={classes.time}>
+      <ExactTime at={at} />
+    </span>
+  ),
+}
 
 /** Audit entries, newest first. */
 export function Timeline({
@@ -24,36 +52,13 @@ export function Timeline({
   const query = usePage('audit.list', { query: queryOf(search) })
   const names = useNames(query.data?.data ?? [])
   const columns: Column<AuditEntry>[] = [
-    {
-      title: 'Change',
-      cell: (entry) => (
-        <>
-          <To to="/audit/$id" params={{ id: String(entry.id) }}>
-            {sentenceOf(entry, names)}
-          </To>
-          {entry.reason && <span className={classes.reason}>: {entry.reason}</span>}
-          {entry.limit_exception && (
-            <>
-              {' '}
-              <Badge tone="warn">over plan limit</Badge>
-            </>
-          )}
-        </>
-      ),
-    },
+    changeColumn(names),
     {
       title: 'Operation',
       isExtra: true,
       cell: ({ operation }) => <code className={classes.operation}>{operation}</code>,
     },
-    {
-      title: 'Time',
-      cell: ({ at }) => (
-        <span className={classes.time}>
-          <ExactTime at={at} />
-        </span>
-      ),
-    },
+    timeColumn,
   ]
   return (
     <List

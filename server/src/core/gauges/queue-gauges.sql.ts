@@ -70,6 +70,7 @@ export async function readOldestReady(tx: ReadTx): Promise<{ provider: string; s
 }
 
 export interface ControlGauges {
+  last_checkpoint_at: Date | null
   uncovered_seconds: number | null
   outbox_seconds: number | null
   tripped_policies: number
@@ -79,7 +80,8 @@ export interface ControlGauges {
 /** Misses an audit row that is dated before the last checkpoint but was committed after it. */
 export async function readControlGauges(tx: ReadTx): Promise<ControlGauges> {
   const { rows } = await sql<ControlGauges>`
-    select (select ${since(sql`at`)} from control.audit
+    select (select at from control.audit_checkpoints order by id desc limit 1) as last_checkpoint_at,
+           (select ${since(sql`at`)} from control.audit
              where at > coalesce((select at from control.audit_checkpoints order by id desc limit 1), '-infinity')
              order by at, id limit 1) as uncovered_seconds,
            (select ${since(sql`created_at`)} from control.outbox order by id limit 1) as outbox_seconds,

@@ -1,12 +1,26 @@
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, ReadTx } from '../../platform/db/db.ts'
 import { setStatementTimeout } from '../../platform/db/statement-timeout.ts'
 import type { Logger } from '../../platform/telemetry/log.ts'
 import { Gauge } from '../../platform/telemetry/metrics.ts'
 import { leaseSeconds } from '../mail/dispatch/claims.ts'
-import { readControlGauges, readMailGauges, readOldestReady } from './queue-gauges.sql.ts'
+import { type MailGauges, readControlGauges, readMailGauges, readOldestReady } from './queue-gauges.sql.ts'
 
 // The metrics that are read from the database: queue lengths and ages. Only workers read them, only when scraped, and at
-// most every ten seconds. Ten workers together read once per second, regardless of the scrape interval.
+// most every ten seconds. Ten workers together read once per second, regardless of the scrape interval. The overview shows
+// the same figures.
+
+export interface QueueState {
+  mail: MailGauges
+  oldest: { provider: string; seconds: number }[]
+}
+
+/** The queue of one mail database. */
+export const readQueueState = async (tx: ReadTx): Promise<QueueState> => ({
+  mail: await readMailGauges(tx, leaseSeconds),
+  oldest: await readOldestReady(tx),
+})
+
+export const readControlState = readControlGauges
 
 export interface QueueGaugesDeps {
   db: Db
@@ -126,13 +140,13 @@ export class QueueGauges {
     try {
       const found = await this.#deps.mailDb?.read(async (tx) => {
         await setStatementTimeout(tx, statementMs)
-        return { mail: await readMailGauges(tx, leaseSeconds), oldest: await readOldestReady(tx) }
+        return readQueueState(tx)
       })
       const control = await this.#deps.db.read(async (tx) => {
         await setStatementTimeout(tx, statementMs)
         return readControlGauges(tx)
       })
-      if (found) setMailGauges(found.mail, found.oldest)
+      if (found) setMailGauges(found)
       gauges.outboxLag.set({ target: 'mail' }, control.outbox_seconds ?? 0)
       gauges.uncovered.set({}, control.uncovered_seconds ?? 0)
       gauges.tripped.set({}, control.tripped_policies)
@@ -150,10 +164,7 @@ export class QueueGauges {
   }
 }
 
-function setMailGauges(
-  mail: Awaited<ReturnType<typeof readMailGauges>>,
-  oldest: readonly { provider: string; seconds: number }[],
-): void {
+function setMailGauges({ mail, oldest }: QueueState): void {
   for (const state of states) gauges.depth.set({ state }, mail[state])
   for (const provider of providers) {
     const seconds = oldest.find((one) => one.provider === provider)?.seconds

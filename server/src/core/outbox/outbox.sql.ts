@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ReadTx, Tx } from '../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../platform/db/db.ts'
 
 export async function insert(tx: Tx, projectId: number, topic: string, payload: object): Promise<void> {
   await sql`
@@ -44,7 +44,7 @@ export async function deleteRows(tx: Tx, ids: readonly number[]): Promise<void> 
   await sql`delete from control.outbox where id = any(${ids}::bigint[])`.execute(tx)
 }
 
-export async function deleteApplied(tx: Tx, atMost: number): Promise<number> {
+export async function deleteApplied(tx: OneStatement, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from mail.control_applied where ctid = any(array(
       select applied.ctid from mail.control_applied as applied

@@ -258,6 +258,7 @@ describe('the control outbox', () => {
       mailDb: {
         read: (work) => mailDb.read(work),
         readOne: (query) => mailDb.readOne(query),
+        writeOne: (statement) => mailDb.writeOne(statement),
         dryRun: (work) => mailDb.dryRun(work),
         async transaction<T>(work: Parameters<typeof mailDb.transaction<T>>[0]) {
           await relayToMail(deps)

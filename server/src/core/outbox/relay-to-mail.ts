@@ -1,4 +1,4 @@
-import type { Tx, UnscopedDb } from '../../platform/db/db.ts'
+import type { OneStatement, Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { writeEvents } from '../mail/messages/events.ts'
@@ -102,4 +102,4 @@ async function applyOnce(tx: Tx, { id, project_id, topic, payload }: ControlRow)
 }
 
 /** Deletes the ids of rows that were deleted at least a day ago. By then, no transaction can apply them. */
-export const purgeApplied = (tx: Tx): Promise<number> => deleteApplied(tx, purgedAtOnce)
+export const purgeApplied = (tx: OneStatement): Promise<number> => deleteApplied(tx, purgedAtOnce)

@@ -12,6 +12,7 @@ import { type DbRole, roleName } from './roles.ts'
 import type { DB as Schema } from './schema.gen.ts'
 import {
   type Db,
+  type OneStatement,
   type ReadTx,
   RoleDb,
   SharedDb,
@@ -20,7 +21,7 @@ import {
   type UnscopedDb,
 } from './transactions.ts'
 
-export type { Db, ReadTx, Schema, Tx, UnscopedDb }
+export type { Db, OneStatement, ReadTx, Schema, Tx, UnscopedDb }
 
 /**
  * The customer plane's database connection, always scoped to a project or a user. Each project runs at most two

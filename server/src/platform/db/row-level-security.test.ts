@@ -24,6 +24,7 @@ const globalTables = [
   'control.heartbeat',
   'control.name_tombstones',
   'control.password_resets',
+  'control.plan_rechecks',
   'control.plans',
   'control.policies',
   'control.policy_progress',
@@ -39,6 +40,7 @@ const globalTables = [
   'control.users',
   'control.verifications',
   'mail.control_applied',
+  'mail.sending_totals',
 ]
 
 /** Values that satisfy CHECK constraints; other columns get a default by type. */
@@ -47,6 +49,7 @@ const samples: Record<string, Record<string, string>> = {
   'control.domains': { mta_provider: `'service'` },
   'control.interventions': { kind: `'warn'`, source: `'administrator'` },
   'control.firings': { outcome: `'recorded'` },
+  'control.attention': { cause: `'over_plan'` },
   'control.discards': { finished_at: 'now()' },
   'control.reversals': { field: `'admin_plan_id'`, original: `'1'`, override: `'2'` },
   'control.queue_restrictions': { kind: `'hold'` },

@@ -81,6 +81,13 @@ export interface ControlAppeals {
   user_id: number;
 }
 
+export interface ControlAttention {
+  cause: string;
+  project_id: number;
+  resource_id: number | null;
+  since: Generated<Timestamp>;
+}
+
 export interface ControlAudit {
   actor_digest: Buffer;
   actor_id: number;
@@ -413,6 +420,11 @@ export interface ControlPasswordResets {
   mailed_at: Timestamp | null;
   token_hash: Buffer | null;
   user_id: number | null;
+}
+
+export interface ControlPlanRechecks {
+  after_project_id: Generated<number>;
+  plan_id: number;
 }
 
 export interface ControlPlans {
@@ -973,6 +985,18 @@ export interface MailSendingCounters {
   suppressed: Generated<number>;
 }
 
+export interface MailSendingTotals {
+  bounced: number;
+  bucket_at: Timestamp;
+  complained: number;
+  deferred: number;
+  delivered: number;
+  failed: number;
+  rejected: number;
+  sent: number;
+  suppressed: number;
+}
+
 export interface MailSuppressions {
   address: string;
   created_at: Generated<Timestamp>;
@@ -1015,11 +1039,22 @@ export interface PosternMigrations {
   run_on: Timestamp;
 }
 
+export interface PosternProcesses {
+  cell: string | null;
+  host: string;
+  id: string;
+  kind: string;
+  seen_at: Generated<Timestamp>;
+  started_at: Generated<Timestamp>;
+  version: string;
+}
+
 export interface DB {
   "control.accounts": ControlAccounts;
   "control.api_key_stats": ControlApiKeyStats;
   "control.api_keys": ControlApiKeys;
   "control.appeals": ControlAppeals;
+  "control.attention": ControlAttention;
   "control.audit": ControlAudit;
   "control.audit_checkpoints": ControlAuditCheckpoints;
   "control.audit_covered": ControlAuditCovered;
@@ -1050,6 +1085,7 @@ export interface DB {
   "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;
   "control.password_resets": ControlPasswordResets;
+  "control.plan_rechecks": ControlPlanRechecks;
   "control.plans": ControlPlans;
   "control.policies": ControlPolicies;
   "control.policy_progress": ControlPolicyProgress;
@@ -1096,10 +1132,12 @@ export interface DB {
   "mail.recipients": MailRecipients;
   "mail.replays": MailReplays;
   "mail.sending_counters": MailSendingCounters;
+  "mail.sending_totals": MailSendingTotals;
   "mail.suppressions": MailSuppressions;
   "mail.usage": MailUsage;
   "mail.waiting_bodies": MailWaitingBodies;
   "mail.wakes": MailWakes;
   "postern.migrations": PosternMigrations;
+  "postern.processes": PosternProcesses;
 }
 

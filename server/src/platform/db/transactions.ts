@@ -36,6 +36,9 @@ export interface Db {
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>
 }
 
+/** A statement outside a transaction. There is no commit to wait for. */
+export type OneStatement = Omit<Tx, 'onCommit' | 'hint'>
+
 /** For roles that can read every project. */
 export interface UnscopedDb extends Db {
   /**
@@ -43,6 +46,8 @@ export interface UnscopedDb extends Db {
    * more statements.
    */
   readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T>
+  /** Runs a single statement that writes, without BEGIN and COMMIT. For what a process does all the time, even if it is idle. */
+  writeOne<T>(statement: (tx: OneStatement) => Promise<T>): Promise<T>
 }
 
 export interface TransactionOptions {
@@ -163,6 +168,10 @@ export class RoleDb implements UnscopedDb {
 
   readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
     return this.#retrying('read only', () => query(this.#kysely as never))
+  }
+
+  writeOne<T>(statement: (tx: OneStatement) => Promise<T>): Promise<T> {
+    return this.#retrying('read write', () => statement(this.#kysely as never))
   }
 
   async #retrying<T>(accessMode: AccessMode, attempt: () => Promise<T>): Promise<T> {

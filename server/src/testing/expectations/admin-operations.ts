@@ -43,6 +43,7 @@ const forwarding =
   }
 
 export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>> = {
+  'overview.show': operation('GET /overview', 200),
   'search.find': operation('GET /search', 200),
 
   'projects.list': operation('GET /projects', 200),

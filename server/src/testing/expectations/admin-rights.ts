@@ -10,6 +10,7 @@ const read: readonly Limited[] = ['support', 'billing', 'auditor']
 const none: readonly Limited[] = []
 
 export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
+  'overview.show': read,
   'search.find': read,
 
   'projects.list': read,
@@ -108,6 +109,7 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'audit.export': read,
   'audit.verify': read,
   'audit.show': read,
+  'audit.undo': none,
   'denials.list': read,
 
   'users.list': read,

@@ -21,6 +21,7 @@ export function crashAt({ db, mailDb }: Sides, at: string, moment: 'before' | 'a
       dryRun: (work) => inner.dryRun(work),
       read: (work) => step('read', () => inner.read(work)),
       readOne: (query) => step('read', () => inner.readOne(query)),
+      writeOne: (statement) => step('transaction', () => inner.writeOne(statement)),
     }
   }
   return { db: around(db, 'admin'), mailDb: around(mailDb, 'mail') }

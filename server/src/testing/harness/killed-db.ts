@@ -35,6 +35,7 @@ export function killedAt(inner: UnscopedDb, point: Point, n: number, onKill: () 
     dryRun: (work) => inner.dryRun(work),
     read: (work) => read(() => inner.read(work)),
     readOne: (query) => read(() => inner.readOne(query)),
+    writeOne: (statement) => inner.writeOne(statement),
     async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       if (isTime('before transaction')) die()
       const isIn = isTime('in transaction')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JWK } from 'jose'
 import { sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { Rights } from '../users/wire.ts'
 
 /** The columns needed to authenticate a request. Every request runs one of these queries. */
@@ -244,7 +244,7 @@ export async function useTotpCode(tx: Tx, userId: number, code: string): Promise
 }
 
 /** The database function runs as its owner, because no plane's role can access all of these tables. */
-export async function deleteEnded(tx: Tx, atMost: number): Promise<number> {
+export async function deleteEnded(tx: OneStatement, atMost: number): Promise<number> {
   const { rows } = await sql<{
     deleted: number
   }>`select control.purge_sign_ins(${atMost}) as deleted`.execute(tx)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 
 /** After this time without a failure, the count restarts at zero. */
 const keptHours = 24
@@ -45,7 +45,7 @@ export async function uncountAttempt(tx: Tx, digest: Buffer): Promise<void> {
   )
 }
 
-export async function deleteOldFailures(tx: Tx, limit: number): Promise<number> {
+export async function deleteOldFailures(tx: OneStatement, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.sign_in_failures where digest in (
       select digest from control.sign_in_failures
@@ -54,7 +54,7 @@ export async function deleteOldFailures(tx: Tx, limit: number): Promise<number> 
 }
 
 /** Deletes all but the newest rows for addresses without an account. */
-export async function deleteUnknownBeyond(tx: Tx, kept: number, limit: number): Promise<number> {
+export async function deleteUnknownBeyond(tx: OneStatement, kept: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.sign_in_failures where digest in (
       select digest from control.sign_in_failures where user_id is null

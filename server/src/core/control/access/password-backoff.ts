@@ -11,7 +11,7 @@
  * https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
  */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { Db, OneStatement } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import {
@@ -96,7 +96,7 @@ export const backoffKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
  */
 const defaultUnknownKept = 100_000
 
-export const purgeFailures = async (tx: Tx, unknownKept = defaultUnknownKept): Promise<number> =>
+export const purgeFailures = async (tx: OneStatement, unknownKept = defaultUnknownKept): Promise<number> =>
   Math.max(
     await deleteOldFailures(tx, purgedAtOnce),
     await deleteUnknownBeyond(tx, unknownKept, purgedAtOnce),

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { deleteResets } from './access.sql.ts'
 
 /** Increments today's count and returns it. */
@@ -128,14 +128,14 @@ export async function deleteSessionsOf(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
 }
 
-export async function deleteExpired(tx: Tx, limit: number): Promise<number> {
+export async function deleteExpired(tx: OneStatement, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.password_resets where id in (
       select id from control.password_resets where expires_at < postern.now() limit ${limit})`.execute(tx)
   return Number(numAffectedRows ?? 0)
 }
 
-export async function deleteOldCounts(tx: Tx, limit: number): Promise<number> {
+export async function deleteOldCounts(tx: OneStatement, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.daily_counts where (kind, key, day) in (
       select kind, key, day from control.daily_counts

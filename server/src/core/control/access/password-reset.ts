@@ -7,7 +7,7 @@
  * emails the link. The token is derived from the row, so a message that is sent again contains the same token.
  */
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Db, OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { networkOf } from '../../../platform/http/rate-limit.ts'
@@ -149,5 +149,5 @@ const mailFor = (
   ].join('\n\n'),
 })
 
-export const purgeResets = (tx: Tx): Promise<number> => deleteExpired(tx, purgedAtOnce)
-export const purgeDailyCounts = (tx: Tx): Promise<number> => deleteOldCounts(tx, purgedAtOnce)
+export const purgeResets = (tx: OneStatement): Promise<number> => deleteExpired(tx, purgedAtOnce)
+export const purgeDailyCounts = (tx: OneStatement): Promise<number> => deleteOldCounts(tx, purgedAtOnce)

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 
 /** One chain per project and one per user. Both kinds have tables with the same columns. */
 export type Kind = 'project' | 'user'
@@ -163,7 +163,7 @@ export async function listHeads(
 }
 
 export async function purgeRows(
-  tx: Tx,
+  tx: OneStatement,
   kind: Kind,
   { days, most, atMost }: { days: number; most: number; atMost: number },
 ): Promise<number> {

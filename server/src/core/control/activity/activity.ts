@@ -9,7 +9,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { newestFirst } from '../../shared/pages.ts'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
@@ -230,7 +230,7 @@ export const activityKept = { project: 50_000, user: 10_000 } as const
 /** Deletes one batch and returns the number of rows. */
 export const purgeActivity =
   (kind: Kind, days: number) =>
-  (tx: Tx): Promise<number> =>
+  (tx: OneStatement): Promise<number> =>
     purgeRows(tx, kind, { days, most: activityKept[kind], atMost: purgedAtOnce })
 
 /** Erases an address from the personal data stored outside the chains. Returns the number of rows. */

@@ -22,6 +22,7 @@ function counted(hold?: Promise<unknown>) {
     transaction: (work) => mail.transaction(work),
     dryRun: (work) => mail.dryRun(work),
     read: (work) => mail.read(work),
+    writeOne: (statement) => mail.writeOne(statement),
     async readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
       const answer = await mail.readOne(query)
       queries++

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 
 export interface Denial {
   actorId: number
@@ -37,7 +37,7 @@ export function selectDenials(
   return query.execute()
 }
 
-export async function deleteOldDenials(tx: Tx, days: number, atMost: number): Promise<number> {
+export async function deleteOldDenials(tx: OneStatement, days: number, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.denials where ctid = any(array(
       select ctid from control.denials where minute < postern.now() - make_interval(days => ${days})

@@ -2,7 +2,7 @@
  * Denials: rejected requests by signed-in users, counted per actor, operation, error and minute. Repeated requests therefore
  * cannot fill the table. Denials are not chained and are deleted after 90 days.
  */
-import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Db, OneStatement, ReadTx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { type Denial, deleteOldDenials, selectDenials, upsertDenial } from './denials.sql.ts'
 
@@ -69,4 +69,5 @@ export const denialView = (row: DenialRow) => ({
 })
 
 /** Returns the number of deleted rows. */
-export const purgeDenials = (tx: Tx): Promise<number> => deleteOldDenials(tx, keptDays, purgedAtOnce)
+export const purgeDenials = (tx: OneStatement): Promise<number> =>
+  deleteOldDenials(tx, keptDays, purgedAtOnce)

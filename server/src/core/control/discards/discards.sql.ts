@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
 
 export type DiscardRow = Selectable<Schema['control.discards']>
 export type NewDiscard = Pick<
@@ -77,7 +77,7 @@ export async function writeFinished(tx: Tx, id: number, at: Date): Promise<void>
      where id = ${id} and finished_at is null`.execute(tx)
 }
 
-export async function deleteOld(tx: Tx, days: number, limit: number): Promise<number> {
+export async function deleteOld(tx: OneStatement, days: number, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from control.discards where ctid = any(array(
       select ctid from control.discards

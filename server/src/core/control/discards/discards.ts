@@ -5,7 +5,7 @@
  */
 import { domainToASCII } from 'node:url'
 import type { Static } from 'typebox'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { timestampOf } from '../../shared/timestamp.ts'
@@ -129,4 +129,4 @@ function refuseFinished({ id, finished_at }: DiscardRow): void {
 /** After this time nothing is left in the queue that a stopped discard could match. */
 const keptDays = 90
 
-export const purgeDiscards = (tx: Tx): Promise<number> => deleteOld(tx, keptDays, purgedAtOnce)
+export const purgeDiscards = (tx: OneStatement): Promise<number> => deleteOld(tx, keptDays, purgedAtOnce)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 
 export interface IdempotencyScope {
   actor: string
@@ -59,7 +59,7 @@ export async function insert(
   )
 }
 
-export async function deleteExpired(tx: Tx, atMost: number): Promise<number> {
+export async function deleteExpired(tx: OneStatement, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.idempotency where ctid = any(array(
       select ctid from control.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import type { Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import {
@@ -96,4 +96,4 @@ export async function findTarget<Target>(
   }
 }
 
-export const purgeIdempotency = (tx: Tx): Promise<number> => deleteExpired(tx, purgedAtOnce)
+export const purgeIdempotency = (tx: OneStatement): Promise<number> => deleteExpired(tx, purgedAtOnce)

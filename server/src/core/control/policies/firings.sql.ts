@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Schema } from '../../../platform/db/db.ts'
 import type { FiringOutcome } from './wire.ts'
 
 export interface FiringRow extends Omit<Selectable<Schema['control.firings']>, 'outcome'> {
@@ -38,7 +38,7 @@ export async function countOfPolicy(tx: ReadTx, policyId: number, atMost: number
   return rows[0]?.count ?? 0
 }
 
-export async function deleteOld(tx: Tx, days: number, atMost: number): Promise<number> {
+export async function deleteOld(tx: OneStatement, days: number, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.firings where ctid = any(array(
       select ctid from control.firings where created_at < postern.now() - make_interval(days => ${days})

@@ -1,6 +1,6 @@
 /** Firings: the times at which a policy fired for a project, with the figures. Kept for 90 days. */
 import type { Static } from 'typebox'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { countCap } from '../../shared/counts.ts'
 import { countOfPolicy, deleteOld, type FiringRow, list } from './firings.sql.ts'
@@ -31,4 +31,4 @@ export const countFirings = (tx: ReadTx, policyId: number): Promise<number> =>
 const keptDays = 90
 
 /** Returns the number of deleted rows. */
-export const purgeFirings = (tx: Tx): Promise<number> => deleteOld(tx, keptDays, purgedAtOnce)
+export const purgeFirings = (tx: OneStatement): Promise<number> => deleteOld(tx, keptDays, purgedAtOnce)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 
 /** A pending confirmation message, claimed by one worker. */
 export interface Claimed {
@@ -144,7 +144,7 @@ export async function confirm(tx: Tx, hash: Buffer): Promise<boolean> {
 }
 
 /** Deletes the counts from past days. */
-export async function deleteOldMails(tx: Tx, atMost: number): Promise<number> {
+export async function deleteOldMails(tx: OneStatement, atMost: number): Promise<number> {
   const { rows } = await sql`
     delete from control.forward_confirmation_mails
      where id in (select id from control.forward_confirmation_mails

@@ -1,5 +1,5 @@
 import { createHash, createHmac, hkdfSync } from 'node:crypto'
-import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Db, OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import type { JobSender } from '../../../platform/jobs/jobs.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
@@ -157,4 +157,4 @@ export const confirmForward = (tx: Tx, token: string): Promise<boolean> =>
   tokenForm.test(token) ? confirm(tx, hashOf(token)) : Promise.resolve(false)
 
 /** Returns the number of deleted rows. */
-export const purgeConfirmationMails = (tx: Tx): Promise<number> => deleteOldMails(tx, purgedAtOnce)
+export const purgeConfirmationMails = (tx: OneStatement): Promise<number> => deleteOldMails(tx, purgedAtOnce)

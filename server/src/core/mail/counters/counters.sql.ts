@@ -13,8 +13,8 @@ export const countedKinds = [
 export type CountedKind = (typeof countedKinds)[number]
 
 /** `rejected`: bounced or failed without having been sent. */
-const bucketKinds = [...countedKinds, 'rejected'] as const
-type BucketKind = (typeof bucketKinds)[number]
+export const bucketKinds = [...countedKinds, 'rejected'] as const
+export type BucketKind = (typeof bucketKinds)[number]
 
 export interface SendingCount extends Partial<Record<BucketKind, number>> {
   projectId: number

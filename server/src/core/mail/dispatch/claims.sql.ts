@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { daysOf } from '../../../platform/ids.ts'
 import { isNotHeld, maySend, maySendFreely } from '../../control/projects/may-send.ts'
 import type { Forwarded } from '../messages/draft.ts'
@@ -142,7 +142,7 @@ export async function claimPacedRows(
 }
 
 /** A pace that is past allows a full burst, as a missing row does. */
-export async function purgePaces(tx: Tx, limit: number): Promise<number> {
+export async function purgePaces(tx: OneStatement, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from mail.paces where ctid = any(array(
       select ctid from mail.paces where next_at < postern.now() - interval '1 hour' limit ${limit} for update skip locked))

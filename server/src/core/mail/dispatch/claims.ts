@@ -1,4 +1,4 @@
-import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'
+import type { OneStatement, Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import {
   type Claimed,
@@ -127,7 +127,7 @@ async function claimFrom(
 }
 
 /** Deletes the state of paces that are over. */
-export const purgeEndedPaces = (tx: Tx): Promise<number> => purgePaces(tx, purgedAtOnce)
+export const purgeEndedPaces = (tx: OneStatement): Promise<number> => purgePaces(tx, purgedAtOnce)
 
 const expiredReply = `Not sent within ${maxReadyDays} days: the project was locked, held or paced, or no mail server was available.`
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { setStatementTimeout } from '../../../platform/db/statement-timeout.ts'
 
 /** What a discard matches. */
@@ -201,7 +201,7 @@ export async function findDiscarded(
   return rows
 }
 
-export async function deleteOldProgress(tx: Tx, days: number, limit: number): Promise<number> {
+export async function deleteOldProgress(tx: OneStatement, days: number, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from mail.discards where ctid = any(array(
       select ctid from mail.discards where updated_at < postern.now() - ${days} * interval '1 day'

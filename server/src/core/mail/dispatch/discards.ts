@@ -1,6 +1,6 @@
 import type { MailOf } from '../../../platform/db/cells.ts'
 import { databaseTime } from '../../../platform/db/clock.ts'
-import type { ReadTx, Tx, UnscopedDb } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Tx, UnscopedDb } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import {
   type DiscardRow,
@@ -131,4 +131,5 @@ async function discardBatch(
 /** Longer than control.discards, so that a discard never loses its count. */
 const keptDays = 200
 
-export const purgeDiscardProgress = (tx: Tx): Promise<number> => deleteOldProgress(tx, keptDays, purgedAtOnce)
+export const purgeDiscardProgress = (tx: OneStatement): Promise<number> =>
+  deleteOldProgress(tx, keptDays, purgedAtOnce)

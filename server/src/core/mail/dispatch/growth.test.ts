@@ -30,6 +30,7 @@ function counted() {
     },
     dryRun: (work) => mail.dryRun(work),
     read: (work) => mail.read(work),
+    writeOne: (statement) => mail.writeOne(statement),
     readOne<T>(query: (tx: ReadTx) => Promise<T>): Promise<T> {
       counts.glances++
       return mail.readOne(query)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, Tx } from '../../../platform/db/db.ts'
 
 export interface KeyScope {
   projectId: number
@@ -64,7 +64,7 @@ export async function insertAnswers(
            created_at = postern.now(), expires_at = excluded.expires_at`.execute(tx)
 }
 
-export async function deleteExpiredAnswers(tx: Tx, atMost: number): Promise<number> {
+export async function deleteExpiredAnswers(tx: OneStatement, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from mail.idempotency where ctid = any(array(
       select ctid from mail.idempotency where expires_at <= postern.now() order by expires_at limit ${atMost}))

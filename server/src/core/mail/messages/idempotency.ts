@@ -1,4 +1,4 @@
-import type { Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { AcceptRequest, AcceptResponse, Repeatable } from './accept-request.ts'
@@ -88,4 +88,5 @@ export class IdempotentAcceptance {
   }
 }
 
-export const purgeMailIdempotency = (tx: Tx): Promise<number> => deleteExpiredAnswers(tx, purgedAtOnce)
+export const purgeMailIdempotency = (tx: OneStatement): Promise<number> =>
+  deleteExpiredAnswers(tx, purgedAtOnce)
