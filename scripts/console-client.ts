@@ -53,8 +53,9 @@ export interface Operations {
 ${types}
 }
 
-export const operations: Record<keyof Operations, readonly [method: string, path: string]> = {
-${operations.map(({ operation, method, path }) => `  '${operation.operationId}': ['${method}', '${path}'],`).join('\n')}
+/** \`read\`: a POST that changes nothing. */
+export const operations: Record<keyof Operations, readonly [method: string, path: string, kind?: 'read']> = {
+${operations.map(operationEntry).join('\n')}
 }
 
 /** The rights, other than full, that allow each administrative mutation: all of it, or some fields. */
@@ -65,6 +66,12 @@ ${operations
   .join('\n')}
 } as const
 `
+}
+
+/** Every administrative mutation has a preview. */
+function operationEntry({ operation, method, path }: { operation: Operation; method: string; path: string }) {
+  const isRead = method === 'POST' && path.startsWith('/v1/admin/') && !hasPreview(operation)
+  return `  '${operation.operationId}': ['${method}', '${path}'${isRead ? `, 'read'` : ''}],`
 }
 
 const hasPreview = ({ parameters = [] }: Operation): boolean =>

@@ -3,6 +3,7 @@ import { queryClient } from './api/queries.ts'
 import { Acts } from './components/act/acts.tsx'
 import { Failed, Loading, PageNotFound } from './components/states.tsx'
 import {
+  allMessageSearch,
   attemptSearch,
   auditSearch,
   listSearch,
@@ -112,6 +113,17 @@ const projectAudit = createRoute({
   component: lazyRouteComponent(() => import('./pages/audit/project-audit.tsx'), 'ProjectAudit'),
 })
 
+const allMessages = createRoute({
+  getParentRoute: () => root,
+  path: '/messages',
+  validateSearch: allMessageSearch,
+  component: lazyRouteComponent(() => import('./pages/messages/all-messages-page.tsx'), 'AllMessagesPage'),
+})
+const trace = createRoute({
+  getParentRoute: () => root,
+  path: '/trace',
+  component: lazyRouteComponent(() => import('./pages/trace/trace-page.tsx'), 'TracePage'),
+})
 const audit = createRoute({
   getParentRoute: () => root,
   path: '/audit',
@@ -177,6 +189,8 @@ export const router = createRouter({
     home,
     projects,
     project.addChildren(projectPages),
+    allMessages,
+    trace,
     audit,
     auditEntry,
     plans,
@@ -206,5 +220,9 @@ export const router = createRouter({
 declare module '@tanstack/react-router' {
   interface Register {
     router: typeof router
+  }
+  interface HistoryState {
+    /** The text to trace. Not in the URL: it can contain signed references, which must not appear in logs. */
+    traceText?: string
   }
 }

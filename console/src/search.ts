@@ -15,6 +15,22 @@ const one =
   (value: unknown): T | undefined =>
     allowed.find((word) => word === value)
 
+/** A day in UTC, such as 2026-11-14. */
+const day = (value: unknown): string | undefined =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(Date.parse(value))
+    ? value
+    : undefined
+
+const dayMs = 86_400_000
+const startOf = (date: string): string => new Date(Date.parse(date)).toISOString()
+const endOf = (date: string): string => new Date(Date.parse(date) + dayMs).toISOString()
+
+/** The URL contains days, and the last day is included; the API expects an exclusive end. */
+export const periodOf = ({ from, to }: { from?: string | undefined; to?: string | undefined }) => ({
+  ...(from && { from: startOf(from) }),
+  ...(to && { to: endOf(to) }),
+})
+
 /** Omits undefined values, so that they are not in the URL. */
 function defined<T extends object>(search: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(search).filter(([, value]) => value !== undefined)
@@ -82,6 +98,17 @@ export const messageSearch = (params: Params) =>
     cursor: text(params['cursor']),
   })
 
+/** Messages of all projects. */
+export const allMessageSearch = (params: Params) =>
+  defined({
+    recipient: text(params['recipient']),
+    sender: text(params['sender']),
+    status: one(...messageStatuses)(params['status']),
+    from: day(params['from']),
+    to: day(params['to']),
+    cursor: text(params['cursor']),
+  })
+
 const outcomes = ['delivered', 'failed', 'given_up', 'gone'] as const
 
 export const attemptSearch = (params: Params): Omit<QueryOf<'endpoints.attempts'>, 'limit'> =>
@@ -91,17 +118,12 @@ export const attemptSearch = (params: Params): Omit<QueryOf<'endpoints.attempts'
     cursor: text(params['cursor']),
   })
 
-/** A day in UTC, such as 2026-11-14. */
-const day = (value: unknown): string | undefined =>
-  typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(Date.parse(value))
-    ? value
-    : undefined
 const resource = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[a-z_]{1,50}(:[0-9A-Za-z-]{1,50})?$/.test(value) ? value : undefined
 
 export const auditSearch = (params: Params) =>
   defined({
-    view: one('denials')(params['view']),
+    view: one('denials', 'lookups')(params['view']),
     project_id: whole(params['project_id']),
     actor: whole(params['actor']),
     operation: text(params['operation']),

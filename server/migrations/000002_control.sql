@@ -1399,6 +1399,24 @@ call postern.protect('control.denials');
 grant select, insert, update, delete on control.denials to postern_admin;
 grant select on control.denials to postern_readonly;
 
+-- Administrators' lookups of mail across all projects: who asked what, and in which projects mail was found. One row per
+-- request, kept for 90 days, and not chained.
+create table control.lookups (
+  id bigint generated always as identity primary key,
+  actor_id bigint not null,
+  operation text not null,
+  -- What was looked up. Contains no signed reference: with one, anyone could send a report about the message.
+  question text not null check (length(question) <= 500),
+  project_ids bigint[] not null check (cardinality(project_ids) <= 50),
+  request_id text not null,
+  created_at timestamptz not null default postern.now()
+);
+create index on control.lookups (actor_id, id);
+-- Purged by age.
+create index on control.lookups (created_at);
+grant select, insert, delete on control.lookups to postern_admin;
+grant select on control.lookups to postern_readonly;
+
 -- Activity: customers' changes in a project, and events in a user's account.
 
 create table control.project_activity_heads (

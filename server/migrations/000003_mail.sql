@@ -68,6 +68,8 @@ create table mail.recipients (
 ) partition by range (message_id);
 -- No index contains `status`, so its two or three updates stay on the same page (HOT).
 create index on mail.recipients (shard, project_id, lower(address), message_id);
+-- For searches by administrators across all projects.
+create index on mail.recipients (lower(address), message_id);
 call postern.protect('mail.recipients');
 grant select, insert, update, delete on mail.recipients to postern_mail;
 grant select on mail.recipients to postern_admin, postern_customer, postern_readonly;
@@ -215,6 +217,9 @@ create table mail.attempts (
   finished_at timestamptz,
   primary key (shard, message_id, recipient_no, attempt)
 ) partition by range (message_id);
+-- An attempt at an MTA is inserted with its result, so the index prevents no HOT update. MTAs' queue ids increase with time,
+-- and in byte order new entries go to the last page of the index.
+create index on mail.attempts ((queue_id collate "C")) where queue_id is not null;
 call postern.protect('mail.attempts');
 grant select, insert, update, delete on mail.attempts to postern_mail;
 grant select on mail.attempts to postern_admin, postern_customer, postern_readonly;

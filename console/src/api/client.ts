@@ -72,7 +72,8 @@ async function perform<Id extends OperationId, T>(
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   const isOwnSession = id.startsWith('auth.')
-  const isWrite = operations[id][0] !== 'GET' && !isDryRun(request)
+  const [method, , kind] = operations[id]
+  const isWrite = method !== 'GET' && kind !== 'read' && !isDryRun(request)
   const signInsBefore = signInCount()
   for (let isSecond = false; ; isSecond = true) {
     const token = isOwnSession ? undefined : await getToken()

@@ -34,7 +34,11 @@ export interface ExplanationForAdministrators { project_id: number; outcome: "ac
 
 export interface Firing { id: number; policy_id: number; policy_version: number; project_id: number; at: string; value: number; counted: number; baseline: number; outcome: "recorded" | "pending" | "enforced" | "skipped"; intervention_id: number | null; created_at: string }
 
+export interface FoundMessage { id: string; project_id: number; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from: string; subject: string; recipients: ({ address: string; kind: "to" | "cc" | "bcc"; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; diagnostic: string | null; updated_at: string })[]; tags: (string)[]; metadata: { [field: string]: unknown }; size_bytes: number; is_test: boolean; api_key_id: number | null; user_id: number | null; send_at: string | null; created_at: string; project_name: string | null }
+
 export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; started_by: { id: number; email: string } | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; drains_before: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; appeal: { text: string; user_id: number; created_at: string } | null; created_at: string; updated_at: string }
+
+export interface Lookup { id: number; actor_id: number; operation: "messages.search" | "trace.find"; question: string; project_ids: (number)[]; request_id: string; created_at: string }
 
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
 
@@ -69,6 +73,10 @@ export interface RoutingMatch { address: string; outcome: "endpoint" | "forward"
 export interface SearchResult { type: "project" | "domain" | "route" | "user"; id: number; project_id: number | null; project_name: string | null; label: string }
 
 export interface Suppression { address: string; reason: "bounce" | "complaint" | "manual"; message_id: string | null; created_at: string }
+
+export interface Trace { data: (TracedMessage)[]; unreachable_cells: (string)[] }
+
+export interface TracedMessage { message_id: string; project_id: number; project_name: string | null; recipient: { no: number; address: string; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled" } | null; created_at: string; matched_by: "return_path" | "message_id" | "queue_id" | "recipient"; is_certain: boolean }
 
 export interface Usage { day: { starts_on: string; accepted: number; limit: number }; month: { starts_on: string; accepted: number; limit: number }; limits: ({ name: string; used: number; allowed: number })[]; days: ({ day: string; accepted: number; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[]; hours: ({ starts_at: string; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[] }
 
@@ -209,6 +217,22 @@ export interface Operations {
     query: { q: string }
     body: undefined
     answer: { data: (SearchResult)[] }
+    hasPreview: false
+  }
+  /** Find the message that a text refers to */
+  'trace.find': {
+    path: {  }
+    query: {  }
+    body: { text: string }
+    answer: Trace
+    hasPreview: false
+  }
+  /** Search the messages of all projects */
+  'messages.search': {
+    path: {  }
+    query: { limit?: number; cursor?: string; recipient?: string; sender?: string; status?: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from?: string; to?: string }
+    body: undefined
+    answer: { data: (FoundMessage)[]; next_cursor: string | null; unreachable_cells: (string)[] }
     hasPreview: false
   }
   /** List projects */
@@ -891,9 +915,18 @@ export interface Operations {
     answer: { data: (Denial)[]; next_cursor: string | null }
     hasPreview: false
   }
+  /** List lookups of mail */
+  'audit.lookups': {
+    path: {  }
+    query: { limit?: number; cursor?: string; actor_id?: number }
+    body: undefined
+    answer: { data: (Lookup)[]; next_cursor: string | null }
+    hasPreview: false
+  }
 }
 
-export const operations: Record<keyof Operations, readonly [method: string, path: string]> = {
+/** `read`: a POST that changes nothing. */
+export const operations: Record<keyof Operations, readonly [method: string, path: string, kind?: 'read']> = {
   'auth.sign-in': ['POST', '/v1/auth/sign-in'],
   'auth.verify-totp': ['POST', '/v1/auth/totp/code'],
   'auth.verify-backup-code': ['POST', '/v1/auth/backup-code'],
@@ -911,6 +944,8 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
   'overview.show': ['GET', '/v1/admin/overview'],
   'search.find': ['GET', '/v1/admin/search'],
+  'trace.find': ['POST', '/v1/admin/trace', 'read'],
+  'messages.search': ['GET', '/v1/admin/messages'],
   'projects.list': ['GET', '/v1/admin/projects'],
   'projects.create': ['POST', '/v1/admin/projects'],
   'projects.show': ['GET', '/v1/admin/projects/{project_id}'],
@@ -996,6 +1031,7 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'audit.verify': ['GET', '/v1/admin/audit/verify'],
   'audit.show': ['GET', '/v1/admin/audit/{id}'],
   'denials.list': ['GET', '/v1/admin/denials'],
+  'audit.lookups': ['GET', '/v1/admin/audit/lookups'],
 }
 
 /** The rights, other than full, that allow each administrative mutation: all of it, or some fields. */

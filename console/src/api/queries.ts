@@ -128,6 +128,14 @@ export interface Page<T> {
 export type ListId = { [Id in OperationId]: AnswerOf<Id> extends Page<unknown> ? Id : never }[OperationId]
 export type ItemOf<Id extends ListId> = AnswerOf<Id> extends Page<infer T> ? T : never
 
+/** For reads that the server records: they are sent only when the user asks. */
+export const recordedRead = {
+  staleTime: Number.POSITIVE_INFINITY,
+  refetchOnWindowFocus: false,
+  refetchOnReconnect: false,
+  meta: { skipRefetch: true },
+} as const
+
 /**
  * A page of a list. The server scans a limited number of rows per page, so with a selective filter a page can be empty
  * without being the last one. A few pages are read before the user is asked whether to continue.
@@ -137,14 +145,15 @@ const pagesPerLoad = 5
 export function usePage<Id extends ListId>(
   id: Id,
   { path, query }: { path?: PathOf<Id>; query: QueryOf<Id> },
-  { pollMs = false, isEnabled = true }: PollOptions = {},
-): UseQueryResult<Page<ItemOf<Id>>> {
+  { pollMs = false, isEnabled = true, isRecorded = false }: PollOptions & { isRecorded?: boolean } = {},
+): UseQueryResult<AnswerOf<Id> & Page<ItemOf<Id>>> {
   return useQuery({
     queryKey: [id, path, query],
     queryFn: async ({ signal }) => {
       let current = query
       for (let pages = 1; ; pages++) {
-        const page = (await call(id, { ...(path && { path }), query: current, signal })) as Page<ItemOf<Id>>
+        const page = (await call(id, { ...(path && { path }), query: current, signal })) as AnswerOf<Id> &
+          Page<ItemOf<Id>>
         if (page.data.length > 0 || page.next_cursor === null || pages === pagesPerLoad) return page
         current = { ...query, cursor: page.next_cursor }
       }
@@ -152,6 +161,7 @@ export function usePage<Id extends ListId>(
     placeholderData: keepPreviousData,
     refetchInterval: pollMs,
     enabled: isEnabled,
+    ...(isRecorded && recordedRead),
   })
 }
 

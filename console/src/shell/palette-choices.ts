@@ -30,6 +30,7 @@ export function useChoices(typed: string) {
   const query = useAnswer('search.find', { query: { q: searched } }, { isEnabled: searched !== '' })
   const commands = useCommands()
   const go = useGo()
+  const trace = useTrace()
 
   const isCurrent = searched === q && !query.isPlaceholderData
   const found = q === '' ? [] : (query.data?.data ?? [])
@@ -40,6 +41,7 @@ export function useChoices(typed: string) {
     choices: [
       ...commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word))),
       ...matching.map((result) => choiceOf(result, go)),
+      ...traceChoices(typed.trim(), go, trace),
     ],
     isSearching: q !== '' && !query.error && (!isCurrent || query.isLoading),
     failure: searched === '' ? undefined : query.error?.message,
@@ -52,6 +54,30 @@ type Go = (path: string, search?: Record<string, string>) => void
 function useGo(): Go {
   const navigate = useNavigate()
   return (path, search = {}) => void navigate({ to: path, search: search as never })
+}
+
+/** Opens the trace page with the result for a text. */
+export function useTrace(): (text: string) => void {
+  const navigate = useNavigate()
+  return (traceText) => void navigate({ to: '/trace', state: { traceText } })
+}
+
+const fullAddress = /^[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+$/
+/** A Message-ID, a return path, a header field or an id of an MTA's queue. */
+const reference =
+  /^<.+@.+>$|bounce-[a-z2-7]{48}|[0-9a-f]{8}-[0-9a-f]{4}-7|^[a-z-]+: \S|^(?=.*\d)(?=.*[a-z])[\w.-]{8,64}$/i
+
+/** What is looked up in the mail of all projects, offered for text that looks like a reference. */
+function traceChoices(typed: string, go: Go, trace: (text: string) => void): Choice[] {
+  const isAddress = fullAddress.test(typed)
+  if (!isAddress && !reference.test(typed)) return []
+  const group = 'Messages of all projects'
+  return [
+    command('trace-typed', group, `Trace ${typed}`, () => trace(typed)),
+    ...(isAddress
+      ? [command('sent-to', group, `Messages to ${typed}`, () => go('/messages', { recipient: typed }))]
+      : []),
+  ]
 }
 
 const groups = { project: 'Projects', domain: 'Domains', route: 'Addresses', user: 'Users' }
@@ -93,6 +119,8 @@ function useCommands(): Choice[] {
     command('overview', 'Go to', 'Overview', () => go('/')),
     command('projects', 'Go to', 'Projects', () => go('/projects')),
     command('audit', 'Go to', 'Audit', () => go('/audit')),
+    command('messages', 'Go to', 'Messages of all projects', () => go('/messages')),
+    command('trace', 'Go to', 'Trace a report', () => go('/trace')),
     command('policies', 'Go to', 'Policies', () => go('/policies')),
     command('plans', 'Go to', 'Plans', () => go('/plans')),
     command('users', 'Go to', 'Users', () => go('/users')),

@@ -1,6 +1,6 @@
 import { Modal, TextInput, VisuallyHidden } from '@mantine/core'
-import { type KeyboardEvent, useEffect, useId, useState } from 'react'
-import { type Choice, useChoices } from './palette-choices.ts'
+import { type ClipboardEvent, type KeyboardEvent, useEffect, useId, useState } from 'react'
+import { type Choice, useChoices, useTrace } from './palette-choices.ts'
 import classes from './palette-dialog.module.css'
 
 /**
@@ -32,6 +32,15 @@ export function PaletteDialog({
     if (!choice) return
     close()
     choice.select()
+  }
+  const trace = useTrace()
+  // A header or a report does not fit into the field.
+  const paste = (event: ClipboardEvent) => {
+    const text = event.clipboardData.getData('text')
+    if (!text.trim().includes('\n')) return
+    event.preventDefault()
+    close()
+    trace(text)
   }
   const move = (event: KeyboardEvent) => {
     const last = choices.length - 1
@@ -72,6 +81,7 @@ export function PaletteDialog({
           setActiveKey(undefined)
         }}
         onKeyDown={move}
+        onPaste={paste}
         placeholder="Search projects, domains, addresses, users and commands"
         variant="unstyled"
         size="lg"

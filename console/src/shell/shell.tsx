@@ -24,6 +24,8 @@ import classes from './shell.module.css'
 const sections = [
   ['/', 'Overview'],
   ['/projects', 'Projects'],
+  ['/messages', 'Messages'],
+  ['/trace', 'Trace'],
   ['/audit', 'Audit'],
   ['/policies', 'Policies'],
   ['/plans', 'Plans'],

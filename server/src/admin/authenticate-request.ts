@@ -98,7 +98,8 @@ function isDenial(request: FastifyRequest, error: unknown): error is PosternErro
   if (status === 403) return true
   // An unknown path is not a denial.
   if (operationIdOf(request) === undefined) return false
-  return changing.has(request.method) && !isDryRun(request.query) && [404, 409, 412, 422].includes(status)
+  const isChange = changing.has(request.method) && request.routeOptions.config.isRead !== true
+  return isChange && !isDryRun(request.query) && [404, 409, 412, 422].includes(status)
 }
 
 function denialOf(request: FastifyRequest, error: PosternError) {

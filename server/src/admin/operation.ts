@@ -8,8 +8,9 @@ import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
 import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import type { Backtest } from '../core/control/policies/wire.ts'
 import type { Vault } from '../core/control/secrets/vault.ts'
+import type { VerpKeys } from '../core/mail/feedback/match-bounce.ts'
 import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
-import type { CellDb } from '../core/overview/overview.ts'
+import type { Cells } from '../platform/db/cells.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
@@ -27,8 +28,10 @@ export interface AdminDeps {
   db: Db
   /** The database that holds a project's mail. */
   mailDbFor: (projectId: number) => Db
-  /** Every database that stores mail, only for reading. */
-  cells: readonly CellDb[]
+  /** All mail databases. */
+  cells: Cells
+  /** Verify the references to messages in return paths. */
+  returnPathKeys: VerpKeys
   vault: Vault
   domains: DomainDeps
   endpoints: EndpointDeps
@@ -168,22 +171,34 @@ export interface Mutation<
   ): Promise<MutationResult<Answer extends TSchema ? Static<Answer> : null>>
 }
 
-export interface QueryCall<Params, Query>
-  extends Pick<AdminDeps, 'db' | 'mailDbFor' | 'cells' | 'audit' | 'caps' | 'sendingRules'> {
+export interface QueryCall<Params, Query, Body = unknown>
+  extends Pick<
+    AdminDeps,
+    'db' | 'mailDbFor' | 'cells' | 'returnPathKeys' | 'audit' | 'caps' | 'sendingRules'
+  > {
   /** Aborted when the caller disconnects. */
   signal: AbortSignal
+  actorId: number
+  requestId: string
   params: Params
   query: Query
+  body: Body
 }
 
 export interface Query<
   Params extends TProperties = TProperties,
   Parameters extends TProperties = TProperties,
   Answer extends TSchema = TSchema,
+  Body extends TProperties = TProperties,
 > extends Described {
   params: TObject<Params>
   /** Query parameters; unknown parameters are rejected. */
   query: Parameters
+  /**
+   * For input that is too long for a URL. The operation is then a POST. It is still a read: it has no reason, audit row, dry
+   * run, version or Idempotency-Key.
+   */
+  body?: { fields: Body; example: Record<string, unknown>; limitBytes: number }
   answer: Answer
   /** If absent, JSON. */
   contentType?: string
@@ -192,7 +207,7 @@ export interface Query<
   /** The response is one resource, with its version in the ETag. */
   hasVersion?: true
   run(
-    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>>,
+    call: QueryCall<Static<TObject<Params>>, Static<TObject<Parameters>>, Static<TObject<Body>>>,
   ): Promise<{ answer: Static<Answer>; version?: number } | { stream: Readable }>
 }
 
@@ -216,7 +231,9 @@ export function adminQuery<
   Params extends TProperties,
   Parameters extends TProperties,
   Answer extends TSchema,
->(query: Query<Params, Parameters, Answer>): Query {
+  // biome-ignore lint/complexity/noBannedTypes: the type of no fields.
+  Body extends TProperties = {},
+>(query: Query<Params, Parameters, Answer, Body>): Query {
   return query as unknown as Query
 }
 

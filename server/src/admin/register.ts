@@ -23,6 +23,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Shown in the OpenAPI document instead of the schema that is validated. */
     documentedBody?: TObject
+    /** A POST that changes nothing. */
+    isRead?: boolean
   }
 }
 
@@ -47,7 +49,10 @@ export function registerOperations(
             handler: (request, reply) => mutate(operation, request, reply, deps),
           }
         : {
-            preValidation: checks,
+            ...(operation.body && bodyOptions(operation.body)),
+            preValidation: operation.body
+              ? [requireBody({ body: operation.body.fields }), ...checks]
+              : checks,
             exposeHeadRoute: operation.hasHead ?? true,
             handler: (request, reply) => answerQuery(operation, request, reply, deps),
           }),
@@ -62,6 +67,12 @@ export function registerOperations(
     })),
   )
 }
+
+const bodyOptions = ({ limitBytes }: NonNullable<Query['body']>) => ({
+  bodyLimit: limitBytes,
+  config: { allowsEmptyBody: true, isRead: true },
+  schemaErrorFormatter: bodyFault({}),
+})
 
 async function mutate(
   operation: Mutation,
@@ -85,18 +96,21 @@ async function mutate(
 
 async function answerQuery(
   operation: Query,
-  { params, query }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
-  { db, mailDbFor, cells, audit, caps, sendingRules }: AdminDeps,
+  { db, mailDbFor, cells, returnPathKeys, audit, caps, sendingRules }: AdminDeps,
 ): Promise<FastifyReply> {
+  const { params, query, body } = request
   const caller = new AbortController()
   reply.raw.once('close', () => caller.abort())
   const { signal } = caller
   const result = await namingMissingProject(db, params, () =>
     operation.run({
-      ...{ db, mailDbFor, cells, audit, caps, sendingRules, signal },
+      ...{ db, mailDbFor, cells, returnPathKeys, audit, caps, sendingRules, signal },
+      ...{ actorId: actorOf(request).id, requestId: request.id },
       params: params as never,
       query: query as never,
+      body: body as never,
     }),
   )
   if ('stream' in result)

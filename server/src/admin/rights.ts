@@ -16,6 +16,8 @@ const full: readonly Rights[] = ['full']
 export const allowedRights = {
   'overview.show': everyone,
   'search.find': everyone,
+  'trace.find': support,
+  'messages.search': everyone,
 
   'projects.list': everyone,
   'projects.create': full,
@@ -121,6 +123,7 @@ export const allowedRights = {
   'audit.show': everyone,
   'audit.undo': full,
   'denials.list': everyone,
+  'audit.lookups': everyone,
 } satisfies Record<string, readonly Rights[]>
 
 export type OperationId = keyof typeof allowedRights

@@ -10,6 +10,7 @@ import { showApiKey } from './api-keys/show-api-key.ts'
 import { exportAuditQuery } from './audit/export-audit.ts'
 import { listAuditQuery } from './audit/list-audit.ts'
 import { listDenialsQuery } from './audit/list-denials.ts'
+import { listLookupsQuery } from './audit/list-lookups.ts'
 import { showAudit } from './audit/show-audit.ts'
 import { undoEntryOperation } from './audit/undo-entry.ts'
 import { verifyAuditQuery } from './audit/verify-audit.ts'
@@ -49,6 +50,7 @@ import { cancelMessageOperation } from './messages/cancel-message.ts'
 import { explainMessageQuery } from './messages/explain-message.ts'
 import { listMessageEventsQuery } from './messages/list-message-events.ts'
 import { listMessagesQuery } from './messages/list-messages.ts'
+import { searchMessagesQuery } from './messages/search-messages.ts'
 import { showMessageQuery } from './messages/show-message.ts'
 import { type AdminDeps, isMutation } from './operation.ts'
 import { showOverviewQuery } from './overview/show-overview.ts'
@@ -87,6 +89,7 @@ import { findAnythingQuery } from './search/find-anything.ts'
 import { explainSendingQuery } from './sending/explain-sending.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
+import { findTraceQuery } from './trace/find-trace.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
 import { editUserOperation } from './users/edit-user.ts'
 import { listUsersQuery } from './users/list-users.ts'
@@ -96,6 +99,8 @@ import { showUser } from './users/show-user.ts'
 const resourceOperations = [
   showOverviewQuery,
   findAnythingQuery,
+  findTraceQuery,
+  searchMessagesQuery,
 
   listProjectsQuery,
   createProjectOperation,
@@ -201,6 +206,7 @@ export const adminOperations = [
   verifyAuditQuery,
   showAudit,
   listDenialsQuery,
+  listLookupsQuery,
 ]
 
 export function adminRoutes(app: HttpServer, deps: AdminDeps & AuthenticateDeps): void {

@@ -18,7 +18,7 @@ import { allowedFields, allowedRights, isForEveryone } from './rights.ts'
 
 /** Route schemas of administrative operations, for validation by Fastify and for the OpenAPI document. */
 export const methodOf = (operation: Mutation | Query): 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' =>
-  isMutation(operation) ? (operation.method ?? methodOfKind[operation.kind]) : 'GET'
+  isMutation(operation) ? (operation.method ?? methodOfKind[operation.kind]) : operation.body ? 'POST' : 'GET'
 
 export const honoursIfMatch = ({ kind }: Mutation): boolean => comparesVersions(kind)
 
@@ -37,17 +37,20 @@ export function schemaOf(operation: Mutation | Query): object {
 }
 
 function querySchema(operation: Query): object {
-  const { query, answer, contentType, params, hasVersion } = operation
+  const { query, body, answer, contentType, params, hasVersion } = operation
   const isAboutSomething = Object.keys(params.properties).length > 0
   return {
     querystring: Type.Object(query, { additionalProperties: false }),
+    ...(body && {
+      body: Type.Object(body.fields, { additionalProperties: false, examples: [body.example] }),
+    }),
     response: {
       200: {
         ...answered('The requested data.', answer, contentType),
         ...(hasVersion ? { headers: ETag } : {}),
       },
       ...problems(
-        [400, 401, 403, ...(isAboutSomething ? [404] : []), 429, 500],
+        [400, 401, 403, ...(isAboutSomething ? [404] : []), ...(body ? [422] : []), 429, 500],
         codesOf(operation),
         meanings,
       ),
@@ -122,7 +125,10 @@ function codesOf(operation: Mutation | Query): Codes {
     429: ['rate_limited'],
     500: ['internal_error'],
   } satisfies Codes
-  if (!isMutation(operation)) return { ...codes, 400: ['invalid_parameter'] }
+  if (!isMutation(operation))
+    return operation.body
+      ? { ...codes, 422: ['validation_failed'] }
+      : { ...codes, 400: ['invalid_parameter'] }
   const rules = ruleCodes(operation)
   const reason = alwaysNeedsReason(operation) ? (['reason_required'] as const) : []
   return { ...codes, ...rules, 422: rules[422].toSpliced(1, 0, ...reason) }

@@ -21,6 +21,7 @@ import { readKumoLogRecord } from './kumo-log-record.ts'
 import { lineFault } from './line-limits.ts'
 import { readMailbox } from './mailbox.ts'
 import { parseMail } from './parse-mail.ts'
+import { referencesIn } from './references.ts'
 import { readSesEvent } from './ses-event.ts'
 import { makeSrs, readSrs } from './srs.ts'
 import { readSubmitted } from './submitted.ts'
@@ -165,6 +166,11 @@ const parsers: Record<string, Parser> = {
       displayFields(raw)
       return traceFault(raw, ['ada@example.com']) === undefined
     },
+  },
+  'pasted text': {
+    samples: mails,
+    crafted: slowMessages,
+    read: (raw) => referencesIn(raw.toString().slice(0, 65_536)).addresses.length > 0,
   },
   'inbound mail': {
     samples: mails,

@@ -20,8 +20,8 @@ const documented = (prefix: RegExp): { path: string; allow: string[] }[] =>
     .filter(([path]) => prefix.test(path))
     .map(([path, operations]) => {
       const allow = Object.keys(operations).map((method) => method.toUpperCase())
-      // These operations are slow, and a HEAD request would do all of the same work.
-      const hasHead = !/\/(audit\/(export|verify)|backtest)$/.test(path)
+      // A HEAD request would do all of the same work: these operations are slow, or record a lookup.
+      const hasHead = !/\/(audit\/(export|verify)|backtest|admin\/messages)$/.test(path)
       if (allow.includes('GET') && hasHead) allow.push('HEAD')
       return { path: path.replaceAll(/\{\w+\}/g, '1'), allow }
     })

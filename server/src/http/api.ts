@@ -1,6 +1,7 @@
 import { adminRoutes } from '../admin/routes.ts'
 import { type Context, kumomtaDeps, snsDeps } from '../context/context.ts'
 import { trustedKeysOf } from '../core/control/audit/keys.ts'
+import { verpKeysOf } from '../core/mail/feedback/match-bounce.ts'
 import { linkKeysOf } from '../core/mail/inbound/link.ts'
 import { forwardPageRoutes } from '../customer/forward-page.ts'
 import { customerRoutes } from '../customer/routes.ts'
@@ -64,7 +65,8 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   adminRoutes(app, {
     db: db.admin,
     mailDbFor: (projectId) => cells.of(projectId).admin,
-    cells: cells.all.map(({ name, mail }) => ({ name, db: mail })),
+    cells,
+    returnPathKeys: verpKeysOf(config.masterKeys),
     vault,
     domains,
     endpoints,

@@ -67,7 +67,8 @@ Every mutation (POST, PATCH, PUT and DELETE) accepts an \`Idempotency-Key\` of y
 24 hours, per caller and operation. Repeating a request with the same key returns the first response and has no further
 effect. A different request with the same key returns 422 \`idempotency_key_reused\`. While the first request is still in
 progress, the response is 409 \`request_in_progress\`. Only successful responses are stored. A secret is returned only
-once: a repeated request returns 409 \`secret_already_revealed\` and the \`Location\` of the created resource.
+once: a repeated request returns 409 \`secret_already_revealed\` and the \`Location\` of the created resource. A POST that
+only reads, because its input is long, has no \`Idempotency-Key\`, preview or reason.
 
 ## Preview
 
@@ -124,6 +125,11 @@ const ownTags: Tag[] = [
     name: 'search',
     'x-displayName': 'Search',
     description: 'Search for projects, domains, addresses and users.',
+  },
+  {
+    name: 'trace',
+    'x-displayName': 'Trace',
+    description: 'Finds the message that a report, a header or another text refers to.',
   },
   {
     name: 'projects',

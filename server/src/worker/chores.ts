@@ -5,6 +5,7 @@ import { purgeActivity } from '../core/control/activity/activity.ts'
 import { maintainAttention } from '../core/control/attention/attention.ts'
 import { runCheckpoints, type SignerConnection } from '../core/control/audit/checkpoints.ts'
 import { purgeDenials } from '../core/control/audit/denials.ts'
+import { purgeLookups } from '../core/control/audit/lookups.ts'
 import { purgeDiscards } from '../core/control/discards/discards.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
@@ -59,6 +60,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'ended sign-ins': () => purge(db, purgeSignIns),
     'expired invitations': () => purgeInTransactions(db, purgeExpiredInvitations),
     'old denials': () => purge(db, purgeDenials),
+    'old lookups': () => purge(db, purgeLookups),
     'counts of confirmation messages': () => purge(db, purgeConfirmationMails),
     'failed sign-ins': () => purge(db, purgeFailures),
     'expired password resets': () => purge(db, purgeResets),

@@ -4,6 +4,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { Denials } from './denials.tsx'
 import { ExportButton } from './export-button.tsx'
 import { Filters } from './filters.tsx'
+import { Lookups } from './lookups.tsx'
 import { type AuditSearch, Timeline } from './timeline.tsx'
 import { Verification } from './verification.tsx'
 
@@ -24,12 +25,15 @@ export function AuditPage() {
       <Verification />
       <Tabs
         value={search.view ?? 'changes'}
-        onChange={(view) => void navigate({ search: view === 'denials' ? { view } : {} })}
+        onChange={(view) =>
+          void navigate({ search: view === 'denials' || view === 'lookups' ? { view } : {} })
+        }
         keepMounted={false}
       >
-        <Tabs.List aria-label="Changes and denied requests" mb="md">
+        <Tabs.List aria-label="Changes, denied requests and lookups" mb="md">
           <Tabs.Tab value="changes">Changes</Tabs.Tab>
           <Tabs.Tab value="denials">Denied requests</Tabs.Tab>
+          <Tabs.Tab value="lookups">Lookups</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="changes">
           <Filters search={search} setFilter={setFilter} hasProject />
@@ -37,6 +41,9 @@ export function AuditPage() {
         </Tabs.Panel>
         <Tabs.Panel value="denials">
           <Denials search={search} setFilter={setFilter} setCursor={setCursor} />
+        </Tabs.Panel>
+        <Tabs.Panel value="lookups">
+          <Lookups search={search} setFilter={setFilter} setCursor={setCursor} />
         </Tabs.Panel>
       </Tabs>
     </>

@@ -8,6 +8,7 @@ import { ExactTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
 import { UserSelect } from '../../components/user-select.tsx'
 import type { AuditSearch } from './timeline.tsx'
+import { UserCell } from './user-cell.tsx'
 
 /** Denied requests from signed-in users. */
 export function Denials({
@@ -26,17 +27,7 @@ export function Denials({
     [...ids].map((id) => ({ id })),
   )
   const columns: Column<Denial>[] = [
-    {
-      title: 'User',
-      cell: ({ actor_id }) => {
-        const user = users.find(({ id }) => id === actor_id)
-        return (
-          <To to="/users" search={{ q: user?.email }}>
-            {user ? user.name || user.email : `User ${actor_id}`}
-          </To>
-        )
-      },
-    },
+    { title: 'User', cell: ({ actor_id }) => <UserCell id={actor_id} users={users} /> },
     { title: 'Operation', cell: ({ operation }) => <code>{operation}</code> },
     { title: 'Error', isExtra: true, cell: ({ error }) => error.replaceAll('_', ' ') },
     {

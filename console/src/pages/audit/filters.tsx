@@ -1,4 +1,5 @@
-import { Select, TextInput } from '@mantine/core'
+import { Select } from '@mantine/core'
+import { DayField } from '../../components/day-field.tsx'
 import { ExactInput } from '../../components/exact-input.tsx'
 import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { ProjectSelect } from '../../components/project-select.tsx'
@@ -74,29 +75,8 @@ export function Filters({
           w={110}
         />
       )}
-      <Day label="From (UTC)" value={search.from} onChange={(from) => setFilter({ from })} />
-      <Day label="To (UTC)" value={search.to} onChange={(to) => setFilter({ to })} />
+      <DayField label="From (UTC)" value={search.from} onChange={(from) => setFilter({ from })} />
+      <DayField label="To (UTC)" value={search.to} onChange={(to) => setFilter({ to })} />
     </FilterBar>
-  )
-}
-
-/** A day in UTC. */
-function Day({
-  label,
-  value,
-  onChange,
-}: {
-  label: string
-  value: string | undefined
-  onChange: (day: string | undefined) => void
-}) {
-  return (
-    <TextInput
-      type="date"
-      label={label}
-      value={value ?? ''}
-      onChange={(event) => onChange(event.currentTarget.value || undefined)}
-      w={155}
-    />
   )
 }

@@ -6,7 +6,7 @@ import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { ExactTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
-import type { auditSearch } from '../../search.ts'
+import { type auditSearch, periodOf } from '../../search.ts'
 import { useNames } from './names.ts'
 import { type Names, sentenceOf } from './sentences.ts'
 import classes from './timeline.module.css'
@@ -73,15 +73,9 @@ export function Timeline({
   )
 }
 
-const dayMs = 86_400_000
-const startOf = (day: string): string => new Date(Date.parse(day)).toISOString()
-const endOf = (day: string): string => new Date(Date.parse(day) + dayMs).toISOString()
-
-/** The URL contains days, and the last day is included; the API expects an exclusive end. */
 const queryOf = ({ view: _, from, to, operation, ...rest }: AuditSearch): QueryOf<'audit.list'> => ({
   ...rest,
   // The API rejects a value that is not one of its operations.
   ...(operation && { operation: operation as NonNullable<QueryOf<'audit.list'>['operation']> }),
-  ...(from && { from: startOf(from) }),
-  ...(to && { to: endOf(to) }),
+  ...periodOf({ from, to }),
 })

@@ -58,7 +58,7 @@ const columns: Column<Message>[] = [
   { title: 'Accepted', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
 ]
 
-const firstOf = ([first, ...others]: string[]): string =>
+export const firstOf = ([first, ...others]: string[]): string =>
   others.length === 0 ? (first ?? 'none') : `${first} and ${others.length} more`
 
 function MessageList() {

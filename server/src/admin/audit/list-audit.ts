@@ -2,12 +2,10 @@ import Type from 'typebox'
 import { AuditEntryView, auditView, searchAudit } from '../../core/control/audit/audit.ts'
 import { shellOperations, systemOperations } from '../../core/control/audit/unattended-operations.ts'
 import { PageQuery, pageOf, scanPage, searchOf } from '../../core/shared/pages.ts'
-import { PosternError } from '../../platform/errors.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
+import { timeRangeOf, timeRangeQuery } from '../time-range.ts'
 import { auditedResources } from './audited.ts'
-
-const Time = Type.String({ format: 'date-time', examples: ['2026-11-14T00:00:00Z'] })
 
 /** `mutations`: the ids of all administrative mutations. */
 export const listAuditQuery = (mutations: readonly string[]) =>
@@ -39,8 +37,7 @@ export const listAuditQuery = (mutations: readonly string[]) =>
           description: 'A resource type or a single resource: `endpoint` or `endpoint:7`.',
         }),
       ),
-      from: Type.Optional({ ...Time, description: 'Entries at or after this time.' }),
-      to: Type.Optional({ ...Time, description: 'Entries before this time.' }),
+      ...timeRangeQuery('Entries'),
     },
     answer: searchOf(AuditEntryView),
     async run({ db, query }) {
@@ -51,8 +48,7 @@ export const listAuditQuery = (mutations: readonly string[]) =>
         actor: query.actor,
         operation: query.operation,
         resource: query.resource === undefined ? undefined : ([type, id] as [string, string?]),
-        from: timestampOf(query.from, 'from'),
-        to: timestampOf(query.to, 'to'),
+        ...timeRangeOf(query),
         limit,
         beforeId: lastId,
       }
@@ -60,12 +56,3 @@ export const listAuditQuery = (mutations: readonly string[]) =>
       return { answer: scanPage(found, auditView) }
     },
   })
-
-function timestampOf(text: string | undefined, name: string): Date | undefined {
-  if (text === undefined) return undefined
-  const time = new Date(text)
-  // RFC 3339 allows a leap second; JavaScript's Date does not.
-  if (Number.isNaN(time.getTime()))
-    throw new PosternError('invalid_parameter', `"${name}" is not a valid RFC 3339 timestamp.`)
-  return time
-}

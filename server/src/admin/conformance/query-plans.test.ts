@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { activityPage } from '../../core/control/activity/activity.ts'
 import { searchAudit } from '../../core/control/audit/audit.ts'
 import { listDenials } from '../../core/control/audit/denials.ts'
+import { listLookups } from '../../core/control/audit/lookups.ts'
 import { listDiscards } from '../../core/control/discards/discards.ts'
 import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
 import { listInterventions } from '../../core/control/interventions/interventions.ts'
@@ -14,7 +15,9 @@ import { searchProjects } from '../../core/control/projects/search.ts'
 import type { ProjectSort } from '../../core/control/projects/wire.ts'
 import { searchUsers } from '../../core/control/users/users.ts'
 import { listMessageEvents, listMessages, type MessageFilter } from '../../core/mail/messages/messages.ts'
+import { findSenders, scanCell } from '../../core/mail/messages/search.ts'
 import { listSuppressions } from '../../core/mail/suppressions/suppressions.ts'
+import { findAddressed, findNamed } from '../../core/mail/trace/trace.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { planner } from '../../testing/expectations/query-plans.ts'
 import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
@@ -65,6 +68,8 @@ await database.query(`
   select project_id, seq, 'actor', decode(repeat('00', 16), 'hex') from control.project_activity;
   insert into control.denials (minute, actor_id, operation, error, count, last_request_id)
   select now() - n * interval '1 minute', n % 2000, 'projects.edit', 'not_found', 1, 'r' from generate_series(1, ${count}) as n;
+  insert into control.lookups (actor_id, operation, question, project_ids, request_id)
+  select n % 2000, 'trace.find', 'q', '{}', 'r' from generate_series(1, ${count}) as n;
   reset session_replication_role`)
 /** For one project among many, and for a project that has half of all mail, with some mail in every partition. */
 const [small, large] = [7, 8]
@@ -85,6 +90,11 @@ await database.query(`
   select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
   insert into control.firings (policy_id, policy_version, project_id, at, value, counted, baseline, outcome)
   select 1 + n % 6, 1, 1 + n % 1000, postern.now() - n * interval '5 minutes', 1, 1, 1, 'recorded'
+    from generate_series(1, ${count}) as n;
+  insert into mail.attempts (message_id, recipient_no, attempt, project_id, provider, queue_id, outcome)
+  select id, 0, 1, project_id, 'service', '4X' || id, 'sent' from mail.messages;
+  insert into control.identities (project_id, domain_id, name, provider, retiring_at)
+  select 1 + n % 1000, null, 'mail' || n % 5000 || '.example.com', 'service', postern.now()
     from generate_series(1, ${count}) as n;
   insert into mail.events (id, project_id, type, message_id, data)
   select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
@@ -227,6 +237,8 @@ describe('no list reads a whole table', () => {
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))
+      await assertOnIndex({ lookups: page }, (tx) => listLookups(tx, page))
+      await assertOnIndex({ lookups: page }, (tx) => listLookups(tx, { ...page, actorId: 7 }))
     }
   })
 
@@ -254,6 +266,46 @@ describe('no list reads a whole table', () => {
       }
     })
   }
+
+  test('the messages of all projects, with each combination of filters', async () => {
+    const { data } = await firstMessages(small)
+    const [message = assert.fail()] = data
+    const [{ address } = assert.fail()] = message.recipients
+    await assertOnIndex({ senders: true }, (tx) => findSenders(tx, 'mail7.example.com'))
+    const senders = [small, large].map((project_id) => ({ project_id, identity_ids: [1, 2] }))
+    const hour = 3_600_000
+    for (const filter of combinations<{
+      recipient: string | undefined
+      senderAddress: string | undefined
+      status: 'bounced' | 'held' | undefined
+      from: Date | undefined
+      beforeId: string | undefined
+    }>({
+      recipient: [undefined, address, 'nobody@example.net'],
+      senderAddress: [undefined, 'news@example.com'],
+      status: [undefined, 'bounced', 'held'],
+      from: [undefined, new Date(Date.now() - hour)],
+      beforeId: [undefined, message.id],
+    })) {
+      const { recipient } = filter
+      await assertOnIndex(filter, (tx) => scanCell(tx, filter, senders, limit))
+      if (recipient !== undefined) await assertOnIndex(filter, (tx) => scanCell(tx, filter, undefined, limit))
+    }
+  })
+
+  test('the lookups of a trace', async () => {
+    const { data } = await firstMessages(small)
+    const [{ id: messageId, recipients } = assert.fail()] = data
+    const wanted = {
+      signed: [{ shard: 1, messageId, recipientNo: 0 }],
+      messages: [{ id: messageId, recipientNo: null }],
+      queueIds: [`4X${messageId}`, 'none'],
+    }
+    await assertOnIndex({ trace: messageId }, (tx) => findNamed(tx, { shards: undefined }, wanted))
+    const period = { from: new Date(0), to: new Date('3000-01-01') }
+    const address = recipients[0]?.address ?? assert.fail()
+    await assertOnIndex({ address }, (tx) => findAddressed(tx, [{ address, ...period }]))
+  })
 
   test("each of a project's large collections can be read in order of id", async () => {
     for (const table of [

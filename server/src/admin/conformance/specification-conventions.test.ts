@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { pathOf } from '../../testing/expectations/admin-calls.ts'
 import { auditRowOf } from '../../testing/expectations/audit-row.ts'
 import { mutationScenarios, reason } from '../../testing/expectations/mutations.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
+import { neededQuery, withQuery } from '../../testing/expectations/queries.ts'
 import { customers } from '../../testing/fixtures/customers.ts'
 import {
   apiKeyConfiguration,
@@ -137,7 +139,8 @@ describe('an unknown query parameter', () => {
     test(`is rejected by ${operation.id}`, async () => {
       const path = operation.path.replace('/admin', '').replaceAll(/:\w+/g, '1')
       for (const query of ['x=1', 'dry_run=true', 'Limit=1']) {
-        assertProblem(await admin.get(`${path}?${query}`), 400, 'invalid_parameter')
+        const answer = await admin.request(methodOf(operation), `${path}?${query}`, operation.body?.example)
+        assertProblem(answer, 400, 'invalid_parameter')
       }
     })
   }
@@ -338,22 +341,23 @@ describe('a list', () => {
       await makeFiring(id)
       await makeProject({ plan_id })
       await makeMail(id)
+      await makeMail(id, { address: 'someone@example.net' })
+      await admin.post('/trace', { text: 'someone@example.net' })
       await owner.patch(`/projects/${id}`, { name: `Name ${made}` })
       await database.query(
         `insert into mail.suppressions (project_id, address, reason) values ($1, $2, 'manual')`,
         [id, `person${made}@example.net`],
       )
     }
-    for (const { path } of lists) {
-      const at = path
-        .replace('/admin', '')
-        .replace(':project_id', String(id))
-        .replace(':id', String(tried.id))
-      const { body: whole } = await admin.get(`${at}?limit=200`)
-      assert.deepEqual(Object.keys(whole), ['data', 'next_cursor'])
+    for (const list of lists) {
+      const { path } = list
+      const at = pathOf(path.replace('/admin', ''), { project_id: id, id: tried.id }) + neededQuery(list)
+      const page = (query: string) => admin.get(withQuery(at, query))
+      const { body: whole } = await page('limit=200')
+      assert.deepEqual(Object.keys(whole).slice(0, 2), ['data', 'next_cursor'])
       const seen: { id?: number | string; address?: string }[] = []
       for (let cursor: string | null = ''; cursor !== null; ) {
-        const { body }: Answer = await admin.get(`${at}?limit=5${cursor && `&cursor=${cursor}`}`)
+        const { body }: Answer = await page(`limit=5${cursor && `&cursor=${cursor}`}`)
         if (body.next_cursor !== null) assert.equal(body.data.length, 5, path)
         assert.ok(body.data.length <= 5, path)
         seen.push(...body.data)
@@ -376,11 +380,9 @@ describe('a list', () => {
   test('rejects a limit below 1 or above 200, and an invalid cursor', async () => {
     const { id } = await makeProject()
     const { resource: tried } = await makeEndpoint(id)
-    for (const { path } of lists) {
-      const at = path
-        .replace('/admin', '')
-        .replace(':project_id', String(id))
-        .replace(':id', String(tried.id))
+    for (const list of lists) {
+      const path = pathOf(list.path.replace('/admin', ''), { project_id: id, id: tried.id })
+      const at = path + neededQuery(list)
       for (const query of [
         'limit=0',
         'limit=201',
@@ -390,7 +392,7 @@ describe('a list', () => {
         'cursor=',
         'cursor=1',
       ]) {
-        assertProblem(await admin.get(`${at}?${query}`), 400, 'invalid_parameter')
+        assertProblem(await admin.get(withQuery(at, query)), 400, 'invalid_parameter')
       }
     }
   })

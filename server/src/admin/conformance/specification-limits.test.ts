@@ -221,7 +221,7 @@ describe('an identifier in a path', () => {
     admin.request(
       methodOf(operation),
       address.replace('/admin', '') + neededQuery(operation),
-      isMutation(operation) ? { ...operation.example, reason } : undefined,
+      isMutation(operation) ? { ...operation.example, reason } : operation.body?.example,
     )
 
   /** Uses this id for every path parameter. Messages have UUIDs. */

@@ -49,7 +49,7 @@ const calls = await Promise.all(
       .replace(':id', String(idOf[noun] ?? 1))
       .concat(neededQuery(operation))
     const prepared = isMutation(operation) ? await scenarios[operation.id]?.[0]?.prepare() : undefined
-    const body = prepared && { ...prepared.body, reason }
+    const body = isMutation(operation) ? prepared && { ...prepared.body, reason } : operation.body?.example
     return { id: operation.id, method: methodOf(operation), path: prepared?.path ?? path, body }
   }),
 )

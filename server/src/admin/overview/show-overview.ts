@@ -12,5 +12,7 @@ export const showOverviewQuery = adminQuery({
   params: NoParams,
   query: {},
   answer: Overview,
-  run: async ({ db, cells }) => ({ answer: await readOverview({ db, cells }) }),
+  run: async ({ db, cells }) => ({
+    answer: await readOverview({ db, cells: cells.all.map(({ name, mail }) => ({ name, db: mail })) }),
+  }),
 })

@@ -18,3 +18,7 @@ export const MessageId = Type.String({
   description: 'A version 7 UUID.',
   examples: ['01939f0e-7b1a-7c3e-9d2f-0123456789ab'],
 })
+
+export const UnreachableCells = Type.Array(Type.String(), {
+  description: 'The names of the mail databases that did not answer. Their mail is missing in `data`.',
+})

@@ -22,6 +22,7 @@ const globalTables = [
   'control.dispatch_holds',
   'control.external_logins',
   'control.heartbeat',
+  'control.lookups',
   'control.name_tombstones',
   'control.password_resets',
   'control.plan_rechecks',

@@ -381,6 +381,16 @@ export interface ControlInterventions {
   version: Generated<number>;
 }
 
+export interface ControlLookups {
+  actor_id: number;
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  operation: string;
+  project_ids: ArrayType<number>;
+  question: string;
+  request_id: string;
+}
+
 export interface ControlMembers {
   created_at: Generated<Timestamp>;
   email: string;
@@ -1081,6 +1091,7 @@ export interface DB {
   "control.identities": ControlIdentities;
   "control.intervention_mails": ControlInterventionMails;
   "control.interventions": ControlInterventions;
+  "control.lookups": ControlLookups;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
   "control.outbox": ControlOutbox;

@@ -64,7 +64,7 @@ export async function callsOf(
   return [
     ...calls,
     call('with an unknown parameter', own, 'malformed', '?unknown=1'),
-    ...(method === 'GET' ? [] : [preview]),
+    ...(isRead(operationOf(method, url)) ? [] : [preview]),
     ...(hasHead(route) ? [{ ...good, method: 'HEAD' }] : []),
     good,
   ]
@@ -80,6 +80,9 @@ export const pathOf = (url: string, params: Params): string =>
 const operationOf = (method: string, url: string) =>
   adminOperations.find((one) => methodOf(one) === method && `/v1${one.path}` === url)
 
+const isRead = (operation: ReturnType<typeof operationOf>): boolean =>
+  operation !== undefined && !isMutation(operation)
+
 /** Every read has a HEAD route, except where HEAD would do as much work as GET. */
 export function hasHead(route: string): boolean {
   const [method = '', url = ''] = route.split(' ')
@@ -87,10 +90,12 @@ export function hasHead(route: string): boolean {
   return method === 'GET' && (!operation || isMutation(operation) || operation.hasHead !== false)
 }
 
-/** The operation's example with these changes and a reason; always a valid body. */
+/** The operation's example with these changes and, for a mutation, a reason; always a valid body. */
 export function bodyOf(method: string, url: string, changes?: object): Pick<Sent, 'headers' | 'body'> {
   const operation = operationOf(method, url)
-  if (!operation || !isMutation(operation)) return {}
+  if (!operation) return {}
+  if (!isMutation(operation))
+    return operation.body ? { headers: json, body: JSON.stringify(operation.body.example) } : {}
   const body = { ...operation.example, ...changes, reason: 'Asked for by the customer' }
   return { headers: json, body: JSON.stringify(body) }
 }

@@ -9,6 +9,8 @@ export interface ExpectedOperation {
   status: number
   /** If absent, a reason is optional unless a changed field or an exceeded limit requires one. */
   reason?: 'always'
+  /** A POST that only reads, because its input is too long for a URL. */
+  isRead?: true
   /** Overrides for the operation's example body in a request to that project. */
   body?: (ids: ExpectedIds, projectId: number) => object
 }
@@ -23,7 +25,7 @@ export interface ExpectedIds {
 const operation = (
   route: string,
   status: number,
-  more: Pick<ExpectedOperation, 'reason' | 'body'> = {},
+  more: Pick<ExpectedOperation, 'reason' | 'isRead' | 'body'> = {},
 ): ExpectedOperation => ({ route: route.replace(' ', ' /v1/admin'), status, ...more })
 
 const reasonAlways = { reason: 'always' } as const
@@ -45,6 +47,8 @@ const forwarding =
 export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>> = {
   'overview.show': operation('GET /overview', 200),
   'search.find': operation('GET /search', 200),
+  'trace.find': operation('POST /trace', 200, { isRead: true }),
+  'messages.search': operation('GET /messages', 200),
 
   'projects.list': operation('GET /projects', 200),
   'projects.create': operation('POST /projects', 201, {
@@ -146,6 +150,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'audit.show': operation('GET /audit/:id', 200),
   'audit.undo': operation('POST /audit/:id/undo', 200, reasonAlways),
   'denials.list': operation('GET /denials', 200),
+  'audit.lookups': operation('GET /audit/lookups', 200),
 
   'users.list': operation('GET /users', 200),
   'users.show': operation('GET /users/:id', 200),

@@ -12,6 +12,8 @@ const none: readonly Limited[] = []
 export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'overview.show': read,
   'search.find': read,
+  'trace.find': ['support'],
+  'messages.search': read,
 
   'projects.list': read,
   'projects.show': read,
@@ -111,6 +113,7 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'audit.show': read,
   'audit.undo': none,
   'denials.list': read,
+  'audit.lookups': read,
 
   'users.list': read,
   'users.show': read,

@@ -1,7 +1,10 @@
+/** Operations that require one of several parameters. */
+const alternatives: Record<string, string> = { '/admin/messages': 'recipient=someone@example.net' }
+
 /** The required query parameters, each with its example. */
-export function neededQuery(operation: object | undefined): string {
+export function neededQuery(operation: { path: string } | undefined): string {
   const parameters = operation && 'query' in operation ? operation.query : {}
-  const query = new URLSearchParams()
+  const query = new URLSearchParams(alternatives[operation?.path ?? ''])
   for (const [name, schema] of Object.entries(parameters as Record<string, { examples?: string[] }>)) {
     if (!('~optional' in schema)) query.set(name, schema.examples?.[0] ?? '')
   }

@@ -68,6 +68,7 @@ const unmodelled: Record<string, string> = {
   'discards.resume': 'There are no discards.',
   'reversals.delete': 'The test of temporary overrides has its own model.',
   'suppressions.delete': 'A worker performs it, and no worker runs during the test.',
+  'trace.find': 'A read that is a POST.',
 }
 
 export const coveredMutations = [...Object.keys(acts), ...Object.keys(unmodelled)]

@@ -48,6 +48,12 @@ export async function exists(tx: ReadTx, id: number): Promise<boolean> {
   return rows.length > 0
 }
 
+export async function findNames(tx: ReadTx, ids: readonly number[]): Promise<{ id: number; name: string }[]> {
+  const { rows } = await sql<{ id: number; name: string }>`
+    select id, name from control.projects where id = any(${ids}::bigint[])`.execute(tx)
+  return rows
+}
+
 /**
  * Every change to a project or its resources begins with this lock, so only one transaction at a time counts against limits
  * or replaces the owner.

@@ -25,6 +25,7 @@ import { countMail, countOwned, type ProjectCounts, type QueuedMail } from './pr
 import {
   exists,
   find,
+  findNames,
   insert,
   lock,
   type ProjectRow,
@@ -98,6 +99,12 @@ export const lockProject = async (tx: Tx, id: number): Promise<ProjectRow> => ex
 /** Only checks existence, so it also works with the mail plane's role, which cannot read all columns. */
 export async function requireProject(tx: ReadTx, id: number): Promise<void> {
   if (!(await exists(tx, id))) throw missingProject(id)
+}
+
+/** By project id. A deleted project has none. */
+export async function projectNames(tx: ReadTx, ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
+  const rows = await findNames(tx, [...new Set(ids)])
+  return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
 /** For previews: the project's resources. */

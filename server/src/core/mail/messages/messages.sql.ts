@@ -80,36 +80,59 @@ type Narrowing = MessageFilter & { identityIds?: readonly number[] | undefined }
 /** Messages scanned for one page; see core/shared/bounded-scan.ts. */
 const scanLimit = 2_000
 
-/**
- * Newest first. `next` is the position where the next page starts. If this page reached the scan limit,
- * that is the position where its scan stopped.
- */
-export async function listByProject(
+/** A range of an index whose rows lead to messages. */
+export interface MessageRange {
+  from: RawBuilder<unknown>
+  within: RawBuilder<boolean>
+  shard: RawBuilder<unknown>
+  id: RawBuilder<unknown>
+}
+
+export interface ScannedMessages {
+  rows: MessageRow[]
+  /**
+   * The position where the next page starts. If this page reached the scan limit, that is the position where its scan
+   * stopped.
+   */
+  next: string | null
+}
+
+/** Newest first. */
+export function listByProject(
   tx: ReadTx,
   projectId: number,
   { recipient, status, tag, identityIds }: Narrowing,
   { limit, beforeId }: { limit: number; beforeId?: string | undefined },
-): Promise<{ rows: MessageRow[]; next: string | null }> {
+): Promise<ScannedMessages> {
   const before = sql`${beforeId ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'}::uuid`
-  const found =
+  const range: MessageRange =
     recipient === undefined
-      ? boundedScan({
-          columns: sql`messages.id`,
-          from: sql`mail.messages as messages`,
-          within: sql<boolean>`${ofProject(projectId)} and messages.id < ${before}`,
-          order: sql`messages.id desc`,
-          passes: passing(sql`messages.shard`, sql`messages.id`, { status, tag, identityIds }),
-          ...{ bound: scanLimit, limit },
-        })
-      : boundedScan({
-          columns: sql`named.message_id as id`,
-          from: sql`mail.recipients as named`,
-          within: sql<boolean>`named.shard = postern.shard_of(${projectId}) and named.project_id = ${projectId}
-            and lower(named.address) = lower(${recipient}) and named.message_id < ${before}`,
-          order: sql`named.message_id desc`,
-          passes: passing(sql`named.shard`, sql`named.message_id`, { status, tag, identityIds }),
-          ...{ bound: scanLimit, limit },
-        })
+      ? ofMessages(sql<boolean>`${ofProject(projectId)} and messages.id < ${before}`)
+      : ofRecipients(sql<boolean>`named.shard = postern.shard_of(${projectId}) and named.project_id = ${projectId}
+            and lower(named.address) = lower(${recipient}) and named.message_id < ${before}`)
+  return scanMessages(tx, range, passing(range, { status, tag, identityIds }), { limit })
+}
+
+export const ofMessages = (within: RawBuilder<boolean>): MessageRange => ({
+  ...{ from: sql`mail.messages as messages`, within },
+  ...{ shard: sql`messages.shard`, id: sql`messages.id` },
+})
+
+export const ofRecipients = (within: RawBuilder<boolean>): MessageRange => ({
+  ...{ from: sql`mail.recipients as named`, within },
+  ...{ shard: sql`named.shard`, id: sql`named.message_id` },
+})
+
+export async function scanMessages(
+  tx: ReadTx,
+  { from, within, shard, id }: MessageRange,
+  passes: RawBuilder<boolean>,
+  { limit, bound = scanLimit }: { limit: number; bound?: number },
+): Promise<ScannedMessages> {
+  const found = boundedScan({
+    ...{ columns: sql`${shard} as shard, ${id} as id`, from, within, order: sql`${id} desc` },
+    ...{ passes, bound, limit },
+  })
   const { rows } = await sql<MessageRow & { stop: string | null }>`
     with ${found}
     select messages.*, null as stop from found
@@ -117,10 +140,9 @@ export async function listByProject(
      -- project's mail for one page.
      cross join lateral (
        select ${columns} from mail.messages as messages
-        where messages.shard = postern.shard_of(${projectId}) and messages.id = found.id limit 1) as messages
+        where messages.shard = found.shard and messages.id = found.id limit 1) as messages
     union all
-    select stop.id, ${sql.lit(projectId)}, '', '', '{}', '{}', 0, false, null, null, null, postern.now(), null, stop.id::text
-      from stop
+    select stop.id, 0, '', '', '{}', '{}', 0, false, null, null, null, postern.now(), null, stop.id::text from stop
     order by 1 desc`.execute(tx)
   const messages = rows.filter(({ stop }) => stop === null)
   const shown = messages.slice(0, limit)
@@ -132,9 +154,8 @@ export async function listByProject(
  * One index lookup per scanned message. With a join or an `exists`, PostgreSQL may read all projects' mail
  * into a hash table.
  */
-const passing = (
-  shard: RawBuilder<unknown>,
-  id: RawBuilder<unknown>,
+export const passing = (
+  { shard, id }: Pick<MessageRange, 'shard' | 'id'>,
   { status, tag, identityIds }: Narrowing,
 ): RawBuilder<boolean> =>
   allOf([

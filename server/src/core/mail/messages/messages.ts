@@ -34,7 +34,7 @@ const order: readonly RecipientStatus[] = [
 ]
 
 /** Queued mail is shown as `held` if the project currently cannot send. */
-function messageView(row: MessageRow, isHeld: boolean): Static<typeof Message> {
+export function messageView(row: MessageRow, isHeld: boolean): Static<typeof Message> {
   const recipients = row.recipients.map(({ status, updated_at, ...rest }) => ({
     ...rest,
     status: isHeld && status === 'queued' ? ('held' as const) : status,
@@ -123,7 +123,7 @@ export async function listMessages(
   )
 }
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+export const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export async function listMessageEvents(
   tx: ReadTx,

@@ -141,6 +141,15 @@ export const Message = Type.Object(
   { title: 'Message', additionalProperties: false },
 )
 
+/** A message in a search of all projects. */
+export const FoundMessage = Type.Object(
+  {
+    ...Message.properties,
+    project_name: nullable(Type.String({ description: 'Null if the project was deleted.' })),
+  },
+  { title: 'FoundMessage', additionalProperties: false },
+)
+
 /** Used in the message lists for customers and for administrators. */
 export const messageFilter = {
   recipient: Type.Optional(
