@@ -108,6 +108,25 @@ describe('two cells and one control', () => {
   })
 })
 
+describe('an address suppressed for all projects', () => {
+  it('is replicated to both cells, which do not send to it', async () => {
+    const address = nextAddress('never')
+    await body(201, admin.post('/admin/suppressions', { address, reason: 'Demands no mail' }))
+    for (const { query } of [a, b]) {
+      await eventually('the cell has the address', async () => {
+        const rows = await query('select from control.platform_suppressions where address = $1', [address])
+        return rows.length === 1
+      })
+    }
+    for (const [shop, whose] of [[atA, shopA] as const, [atB, shopB] as const]) {
+      const id = await send(shop, whose, address)
+      const { status } = await body<{ status: string }>(200, shop.get(`/messages/${id}`))
+      assert.equal(status, 'suppressed')
+    }
+    assert.equal(receivedBy(address), 0)
+  })
+})
+
 describe('while the server of cell a is down', () => {
   const acceptedByA: { id: string; to: string }[] = []
 

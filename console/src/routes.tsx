@@ -12,6 +12,7 @@ import {
   projectSearch,
   routingSearch,
   sendingSearch,
+  suppressionSearch,
   userSearch,
 } from './search.ts'
 import { Shell } from './shell/shell.tsx'
@@ -162,6 +163,15 @@ const editPolicy = createRoute({
   path: '/policies/$id/edit',
   component: lazyRouteComponent(() => import('./pages/policies/policy-form-page.tsx'), 'EditPolicyPage'),
 })
+const suppressions = createRoute({
+  getParentRoute: () => root,
+  path: '/suppressions',
+  validateSearch: suppressionSearch,
+  component: lazyRouteComponent(
+    () => import('./pages/suppressions/suppressions-page.tsx'),
+    'SuppressionsPage',
+  ),
+})
 const users = createRoute({
   getParentRoute: () => root,
   path: '/users',
@@ -198,6 +208,7 @@ export const router = createRouter({
     newPolicy,
     policy,
     editPolicy,
+    suppressions,
     users,
   ]),
   basepath: '/console',

@@ -109,6 +109,9 @@ export const allMessageSearch = (params: Params) =>
     cursor: text(params['cursor']),
   })
 
+export const suppressionSearch = (params: Params) =>
+  defined({ address: text(params['address']), cursor: text(params['cursor']) })
+
 const outcomes = ['delivered', 'failed', 'given_up', 'gone'] as const
 
 export const attemptSearch = (params: Params): Omit<QueryOf<'endpoints.attempts'>, 'limit'> =>

@@ -1336,7 +1336,7 @@ create table control.audit_heads (
 grant select, insert, update on control.audit_heads to postern_admin;
 grant select on control.audit_heads to postern_readonly;
 
--- Personal data: the actor's, the affected person's, and addresses in changes, each under the path of its field
+-- Personal data: the actor's, the affected person's, and addresses and texts in changes, each under the path of its field
 -- (core/control/audit/addresses.ts). Stored outside the chain, because a person may request erasure.
 create table control.audit_people (
   audit_id bigint not null,
@@ -1344,6 +1344,7 @@ create table control.audit_people (
   project_id bigint,
   salt bytea not null check (length(salt) = 16),
   email text,
+  -- A person's name, or the text of a note.
   name text,
   ip text,
   user_agent text,
@@ -1352,6 +1353,8 @@ create table control.audit_people (
 create index on control.audit_people (email) where email is not null;
 -- Addresses are stored as written; an erasure ignores case.
 create index audit_people_lower_email on control.audit_people (lower(email)) where email is not null;
+-- The texts of notes, which can contain the address of a person whose data is erased.
+create index audit_people_texts on control.audit_people (audit_id) where part in ('before.text', 'after.text');
 call postern.protect('control.audit_people');
 grant select, insert, delete on control.audit_people to postern_admin;
 
@@ -1831,6 +1834,39 @@ create unique index on control.discards (project_id) where stopped_at is null an
 call postern.protect('control.discards');
 grant select, insert, update, delete on control.discards to postern_admin;
 grant select on control.discards to postern_readonly;
+
+-- Notes of administrators about a project. Its members never see them.
+create table control.notes (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects on delete cascade,
+  text text not null check (length(text) between 1 and 4000),
+  author_id bigint not null references control.users,
+  version bigint not null default 1,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now()
+);
+create index on control.notes (project_id, id);
+call postern.protect('control.notes');
+grant select, insert, update, delete on control.notes to postern_admin;
+
+-- Addresses to which no project can send. Only administrators add them. mail.suppressions has those of single projects.
+-- Replicated to cells, where acceptance reads both.
+create table control.platform_suppressions (
+  address text primary key check (address = lower(address)),
+  -- Only administrators see it.
+  reason text not null,
+  created_at timestamptz not null default postern.now()
+);
+grant select, insert, delete on control.platform_suppressions to postern_admin;
+grant select (address) on control.platform_suppressions to postern_mail;
+grant select on control.platform_suppressions to postern_readonly;
+
+-- For a project that asks about one address. Customers cannot read the list.
+create function control.is_platform_suppressed(wanted text) returns boolean
+language sql stable strict security definer set search_path = pg_catalog
+return exists (select from control.platform_suppressions where address = lower(wanted));
+revoke execute on function control.is_platform_suppressed(text) from public;
+grant execute on function control.is_platform_suppressed(text) to postern_admin, postern_customer;
 
 -- Policies: rules that are evaluated for every project and every five minutes (mail.sending_counters). In the mode `shadow`
 -- a firing is only recorded; in the mode `enforce` it starts an intervention.

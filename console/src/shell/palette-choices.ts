@@ -122,6 +122,7 @@ function useCommands(): Choice[] {
     command('messages', 'Go to', 'Messages of all projects', () => go('/messages')),
     command('trace', 'Go to', 'Trace a report', () => go('/trace')),
     command('policies', 'Go to', 'Policies', () => go('/policies')),
+    command('suppressions', 'Go to', 'Suppressions', () => go('/suppressions')),
     command('plans', 'Go to', 'Plans', () => go('/plans')),
     command('users', 'Go to', 'Users', () => go('/users')),
     ...(can('projects.create') ? [command('new-project', 'Commands', 'New project', newProject)] : []),

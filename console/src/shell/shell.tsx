@@ -28,6 +28,7 @@ const sections = [
   ['/trace', 'Trace'],
   ['/audit', 'Audit'],
   ['/policies', 'Policies'],
+  ['/suppressions', 'Suppressions'],
   ['/plans', 'Plans'],
   ['/users', 'Users'],
 ] as const

@@ -10,6 +10,7 @@ import type { Backtest } from '../core/control/policies/wire.ts'
 import type { Vault } from '../core/control/secrets/vault.ts'
 import type { VerpKeys } from '../core/mail/feedback/match-bounce.ts'
 import type { SendingRules } from '../core/mail/messages/sending-checks.ts'
+import type { Report } from '../core/shared/address-import.ts'
 import type { Cells } from '../platform/db/cells.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
@@ -74,6 +75,8 @@ export interface MutationResult<Answer> {
    * The resource as the API returns it, if the audit records different fields. The preview compares the API's fields.
    */
   views?: { before: object | null; after: object | null }
+  /** The result for each line of an import. Part of the preview. */
+  report?: Report
   /** The current version of the resource; null if it was deleted. */
   version: number | null
   /** The path of the created resource, or of the resource that a secret belongs to. */
@@ -146,7 +149,12 @@ export interface Mutation<
    * transaction never waits for another database. Does not check whether the project exists, and never rejects a
    * request.
    */
-  preload?(mail: ReadTx, params: Static<TObject<Params>>, body: Static<TObject<Body>>): Promise<Preloaded>
+  preload?(
+    mail: ReadTx,
+    params: Static<TObject<Params>>,
+    body: Static<TObject<Body>>,
+    caps: Caps,
+  ): Promise<Preloaded>
   /**
    * `preview`: preload only for a dry run. `detail`: for all requests. In both cases the operation works without the data:
    * when the mail database is unavailable or too slow, `preloaded` is undefined.

@@ -115,12 +115,12 @@ async function preloadOf(
   operation: Mutation,
   { params, isDryRun }: MutationRequest,
   body: Record<string, unknown>,
-  { mailDbFor }: AdminDeps,
+  { mailDbFor, caps }: AdminDeps,
 ): Promise<unknown> {
   const { preload, preloadFor } = operation
   if (!preload || (preloadFor === 'preview' && !isDryRun)) return undefined
   try {
-    return await mailDbFor(params['project_id'] as number).read((mail) => preload(mail, params, body))
+    return await mailDbFor(params['project_id'] as number).read((mail) => preload(mail, params, body, caps))
   } catch (error) {
     // The operation works without the data, but says less.
     const isUnavailable = error instanceof PosternError && error.code === 'unavailable'

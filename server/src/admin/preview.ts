@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Change } from '../core/control/audit/record.ts'
 import { Backtest } from '../core/control/policies/wire.ts'
+import { ImportReport } from '../core/shared/address-import.ts'
 import { type Audited, type Mutation, type MutationResult, type Sentences, unchanged } from './operation.ts'
 import { needsReason } from './reason.ts'
 
@@ -43,6 +44,7 @@ export const Preview = Type.Object(
       description: 'Points to consider before making the change, as sentences.',
     }),
     backtest: Type.Optional(Backtest),
+    report: Type.Optional(ImportReport),
   },
   { title: 'Preview', additionalProperties: false },
 )
@@ -62,6 +64,7 @@ export async function previewOf(
     effects: [...(await sentencesOf(result.effects))],
     warnings: [...(await sentencesOf(result.warnings)), ...(backtest === null ? [noBacktest] : [])],
     ...(backtest && { backtest }),
+    ...(result.report && { report: result.report }),
   }
 }
 

@@ -35,9 +35,14 @@ const reasonedOperations: ReadonlySet<string> = new Set([
   'interventions.edit',
   'interventions.end',
   'messages.cancel',
+  'platform-suppressions.create',
+  'platform-suppressions.delete',
+  'platform-suppressions.import',
   'policies.create',
   'policies.edit',
+  'suppressions.create',
   'suppressions.delete',
+  'suppressions.import',
 ])
 
 /** Locks, scores, overrides and transfers. */

@@ -75,7 +75,21 @@ export const allowedRights = {
   'messages.cancel': full,
 
   'suppressions.list': everyone,
+  'suppressions.create': support,
   'suppressions.delete': support,
+  'suppressions.import': support,
+
+  'platform-suppressions.list': everyone,
+  'platform-suppressions.create': full,
+  'platform-suppressions.import': full,
+  'platform-suppressions.show': everyone,
+  'platform-suppressions.delete': full,
+
+  'notes.list': everyone,
+  'notes.create': support,
+  'notes.show': everyone,
+  'notes.edit': support,
+  'notes.delete': support,
 
   'usage.show': everyone,
   'reputation.show': everyone,

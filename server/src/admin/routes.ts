@@ -52,12 +52,22 @@ import { listMessageEventsQuery } from './messages/list-message-events.ts'
 import { listMessagesQuery } from './messages/list-messages.ts'
 import { searchMessagesQuery } from './messages/search-messages.ts'
 import { showMessageQuery } from './messages/show-message.ts'
+import { createNoteOperation } from './notes/create-note.ts'
+import { deleteNoteOperation } from './notes/delete-note.ts'
+import { editNoteOperation } from './notes/edit-note.ts'
+import { listNotesQuery } from './notes/list-notes.ts'
+import { showNote } from './notes/show-note.ts'
 import { type AdminDeps, isMutation } from './operation.ts'
 import { showOverviewQuery } from './overview/show-overview.ts'
 import { createPlanOperation } from './plans/create-plan.ts'
 import { editPlanOperation } from './plans/edit-plan.ts'
 import { listPlansQuery } from './plans/list-plans.ts'
 import { showPlan } from './plans/show-plan.ts'
+import { createPlatformSuppressionOperation } from './platform-suppressions/create-platform-suppression.ts'
+import { deletePlatformSuppressionOperation } from './platform-suppressions/delete-platform-suppression.ts'
+import { importPlatformSuppressionsOperation } from './platform-suppressions/import-platform-suppressions.ts'
+import { listPlatformSuppressionsQuery } from './platform-suppressions/list-platform-suppressions.ts'
+import { showPlatformSuppression } from './platform-suppressions/show-platform-suppression.ts'
 import { backtestPolicyQuery } from './policies/backtest-policy.ts'
 import { createPolicyOperation } from './policies/create-policy.ts'
 import { deletePolicyOperation } from './policies/delete-policy.ts'
@@ -87,7 +97,9 @@ import { requestConfirmationOperation } from './routing/request-confirmation.ts'
 import { showRoute } from './routing/show-route.ts'
 import { findAnythingQuery } from './search/find-anything.ts'
 import { explainSendingQuery } from './sending/explain-sending.ts'
+import { createSuppressionOperation } from './suppressions/create-suppression.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
+import { importSuppressionsOperation } from './suppressions/import-suppressions.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
 import { findTraceQuery } from './trace/find-trace.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
@@ -156,6 +168,8 @@ const resourceOperations = [
   listMessageEventsQuery,
   cancelMessageOperation,
   listSuppressionsQuery,
+  createSuppressionOperation,
+  importSuppressionsOperation,
   deleteSuppressionOperation,
   showUsageQuery,
   showReputationQuery,
@@ -177,6 +191,12 @@ const resourceOperations = [
   showReversal,
   deleteReversalOperation,
 
+  listNotesQuery,
+  createNoteOperation,
+  showNote,
+  editNoteOperation,
+  deleteNoteOperation,
+
   listPlansQuery,
   createPlanOperation,
   showPlan,
@@ -189,6 +209,12 @@ const resourceOperations = [
   deletePolicyOperation,
   backtestPolicyQuery,
   listFiringsQuery,
+
+  listPlatformSuppressionsQuery,
+  createPlatformSuppressionOperation,
+  importPlatformSuppressionsOperation,
+  showPlatformSuppression,
+  deletePlatformSuppressionOperation,
 
   listUsersQuery,
   showUser,

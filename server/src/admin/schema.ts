@@ -88,7 +88,7 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
     case 'create':
       return {
         200: answered(preview, Preview),
-        201: { ...answered('Created.', answer), headers: successHeaders(kind) },
+        201: { ...answered('Created.', answer), headers: successHeaders(kind, hasVersion) },
       }
     case 'enqueue':
       return {

@@ -232,6 +232,16 @@ const ownTags: Tag[] = [
     description: 'Addresses to which a project cannot send.',
   },
   {
+    name: 'platform-suppressions',
+    'x-displayName': 'Platform-wide suppressions',
+    description: 'Addresses to which no project can send.',
+  },
+  {
+    name: 'notes',
+    'x-displayName': 'Notes',
+    description: "Administrators' notes about a project. Its members do not see them.",
+  },
+  {
     name: 'activity',
     'x-displayName': 'Activity',
     description: 'Changes made by members and API keys.',

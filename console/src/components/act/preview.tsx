@@ -2,6 +2,7 @@ import { Alert, List, Loader, Stack, Text } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { Preview } from '../../api/operations.gen.ts'
 import { Changes } from '../changes.tsx'
+import { ImportReportTable } from '../import-report.tsx'
 import classes from './act.module.css'
 
 /** The server's preview of a mutation. */
@@ -32,7 +33,7 @@ function contentOf(query: UseQueryResult<Preview>, isComplete: boolean) {
     )
   }
   if (!query.data) return <Loader size="sm" role="status" aria-label="Loading preview" />
-  const { changes, effects, warnings } = query.data
+  const { changes, effects, warnings, report } = query.data
   return (
     <Stack gap="sm" opacity={query.isPlaceholderData ? 0.5 : 1}>
       {warnings.map((warning) => (
@@ -40,7 +41,7 @@ function contentOf(query: UseQueryResult<Preview>, isComplete: boolean) {
           {warning}
         </Alert>
       ))}
-      {changes.length > 0 && <Changes changes={changes} />}
+      {changes.length > 0 && !report && <Changes changes={changes} />}
       {effects.length > 0 && (
         <List size="sm" spacing={4}>
           {effects.map((effect) => (
@@ -49,6 +50,7 @@ function contentOf(query: UseQueryResult<Preview>, isComplete: boolean) {
         </List>
       )}
       {changes.length === 0 && effects.length === 0 && <Text c="dimmed">No changes.</Text>}
+      {report && <ImportReportTable report={report} />}
     </Stack>
   )
 }

@@ -1,6 +1,6 @@
 import type { Answer } from '../../api/client.ts'
-import type { Message, Suppression } from '../../api/operations.gen.ts'
-import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
+import type { Message } from '../../api/operations.gen.ts'
+import { type Act, nothingToFillIn } from '../../components/act/act.ts'
 
 /** Only a scheduled message can be canceled. */
 export const cancelMessage = (loaded: Answer<Message>): Act<'messages.cancel', Message, object> => ({
@@ -12,20 +12,5 @@ export const cancelMessage = (loaded: Answer<Message>): Act<'messages.cancel', M
   success: 'Message canceled',
   isDangerous: true,
   base: { loaded },
-  ...nothingToFillIn,
-})
-
-/** Also deletes suppressions caused by complaints. Customers cannot delete those. */
-export const deleteSuppression = (
-  projectId: number,
-  { address }: Suppression,
-): Act<'suppressions.delete', undefined, object> => ({
-  operation: 'suppressions.delete',
-  path: { project_id: projectId, address },
-  title: `Delete suppression for ${address}`,
-  button: 'Delete suppression',
-  success: 'Suppression deleted',
-  isDangerous: true,
-  base: nothing,
   ...nothingToFillIn,
 })

@@ -1,4 +1,4 @@
-import { Text } from '@mantine/core'
+import { Button, Group, Text } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import type { Suppression } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
@@ -8,7 +8,7 @@ import { type Column, List } from '../../components/list.tsx'
 import { RelativeTime } from '../../components/relative-time.tsx'
 import { RowMenu } from '../../components/row-menu.tsx'
 import { Empty } from '../../components/states.tsx'
-import { deleteSuppression } from './acts.tsx'
+import { createSuppression, deleteSuppression, importSuppressions } from '../suppressions/acts.tsx'
 
 const route = getRouteApi('/projects/$projectId/messages')
 
@@ -24,7 +24,11 @@ export function Suppressions() {
   const { projectId } = route.useParams()
   const navigate = route.useNavigate()
   const start = useAct()
-  const query = usePage('suppressions.list', { path: { project_id: Number(projectId) }, query: { cursor } })
+  const query = usePage(
+    'suppressions.list',
+    { path: { project_id: Number(projectId) }, query: { cursor } },
+    { pollMs: 5_000 },
+  )
   const columns: Column<Suppression>[] = [
     {
       title: 'Address',
@@ -66,10 +70,18 @@ export function Suppressions() {
   ]
   return (
     <>
-      <Text c="dimmed" mb="md">
-        The project cannot send to these addresses. The customer can delete suppressions, except those caused
-        by a complaint.
-      </Text>
+      <Group justify="space-between" align="flex-start" mb="md">
+        <Text c="dimmed" flex={1} miw={240}>
+          The project cannot send to these addresses. The customer can delete suppressions, except those
+          caused by a complaint.
+        </Text>
+        <Group gap="xs">
+          <Button variant="default" onClick={() => start(importSuppressions(Number(projectId)))}>
+            Import
+          </Button>
+          <Button onClick={() => start(createSuppression(Number(projectId)))}>Suppress address</Button>
+        </Group>
+      </Group>
       <List
         label="Suppressed addresses"
         query={query}

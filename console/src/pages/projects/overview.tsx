@@ -9,6 +9,7 @@ import { RelativeTime } from '../../components/relative-time.tsx'
 import { Meter } from '../../components/stat-tiles.tsx'
 import { QueryState } from '../../components/states.tsx'
 import { InForce } from '../interventions/in-force.tsx'
+import { Notes } from '../notes/notes.tsx'
 import { Queue } from '../queue/queue.tsx'
 import { MailStats } from './mail-stats.tsx'
 import { useProject } from './project-page.tsx'
@@ -29,6 +30,7 @@ function OverviewOf({ project }: { project: Project }) {
       <QueryState query={usage} rows={8}>
         {(used) => <MailStats project={project} usage={used} />}
       </QueryState>
+      <Notes projectId={project.id} />
       <SimpleGrid cols={{ base: 1, md: 3 }} spacing="xl">
         <QueryState query={usage}>{(used) => <Limits usage={used} />}</QueryState>
         <PlanAndOwner project={project} />

@@ -43,6 +43,9 @@ const rotated = 'It replaced a secret or a key, and the previous one cannot be r
 const performed = 'It caused an action that has already happened.'
 const restricted = 'It changed an intervention. Edit it, end it or start another one instead.'
 const ended = 'It ended an intervention. Start another one instead.'
+const suppressed = 'It suppressed an address. Delete the suppression instead.'
+const unsuppressed = 'It deleted a suppression. Suppress the address again instead.'
+const imported = 'It suppressed a list of addresses. Delete their suppressions instead.'
 const automatic = 'Postern made this change because a time or a limit was reached.'
 const command = 'It was made by a command on the server. Use the command to change it again.'
 
@@ -73,7 +76,13 @@ export const irreversible: Readonly<Record<string, string>> = {
   'members.create': created,
   'members.delete': deleted,
   'messages.cancel': 'Canceled mail cannot be sent any more. The customer can send it again.',
+  'notes.create': created,
+  'notes.delete': deleted,
+  'notes.edit': 'The previous text of a note is not kept. Edit the note again instead.',
   'plans.create': 'It created a plan, and plans cannot be deleted. Deactivate the plan instead.',
+  'platform-suppressions.create': suppressed,
+  'platform-suppressions.delete': unsuppressed,
+  'platform-suppressions.import': imported,
   'policies.create': created,
   'policies.delete': deleted,
   'policies.edit':
@@ -90,7 +99,9 @@ export const irreversible: Readonly<Record<string, string>> = {
   'routing.delete': deleted,
   'routing.request-confirmation': performed,
   'secrets.rewrap': command,
-  'suppressions.delete': 'It deleted a suppression. Suppress the address again instead.',
+  'suppressions.create': suppressed,
+  'suppressions.delete': unsuppressed,
+  'suppressions.import': imported,
   'users.create': command,
   'users.edit': 'It changed what a person may do, and signed them out. Edit the user again instead.',
   'users.issue-token': rotated,

@@ -60,6 +60,9 @@ await database.query(
   `insert into mail.suppressions (project_id, address, reason) select id, $2, 'complaint' from unnest($1::bigint[]) as id`,
   [[project.id, otherProject.id], suppressedAddress],
 )
+await database.query(`insert into control.platform_suppressions (address, reason) values ($1, 'Needed')`, [
+  suppressedAddress,
+])
 const table = accessTable({ project, plan, domains })
 
 /**
@@ -76,6 +79,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
     (await make.makeIntervention(projectId, { kind: 'pace', pace_per_hour: 1 })).id,
   discards: async (projectId) => (await make.makeDiscard(projectId)).id,
   reversals: async (projectId) => (await make.makeReversal(projectId)).id,
+  notes: async (projectId) => (await make.makeNote(projectId)).id,
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   plans: async () => (await make.makePlan()).id,
   policies: async () => (await make.makePolicy()).id,
@@ -247,9 +251,11 @@ describe('an administrator', () => {
       // The server does not read a larger body to its end, and closes the connection.
       const bad = { headers, body: body.slice(0, 100 * 1024), status, error }
       for (const mutation of mutations) {
-        // domains.edit accepts a new address for each of a thousand routes, and trace.find a whole report.
+        // domains.edit accepts a new address for each of a thousand routes, an import 10,000 addresses, and trace.find a whole
+        // report.
         const isRoomy =
           (mutation.method === 'PATCH' && mutation.path.includes('/domains/')) ||
+          mutation.path.endsWith('/suppressions/import') ||
           mutation.path.endsWith('/trace')
         if (status !== 413 || !isRoomy) await assertAsTabled(shell, [{ ...mutation, ...bad }])
       }

@@ -224,6 +224,10 @@ const races: Record<string, Race> = {
       return [{ role: one }, { role: other }]
     },
   },
+  'notes.edit': {
+    rounds: moreRounds,
+    bodies: (round) => [{ text: `${round} of the first` }, { text: `${round} of the second` }],
+  },
   'users.edit': always({ end_sessions: true, reason }),
 }
 

@@ -9,6 +9,8 @@ import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
 import { listInterventions } from '../../core/control/interventions/interventions.ts'
 import { listNotices } from '../../core/control/interventions/notices.ts'
 import { listMembers } from '../../core/control/members/members.ts'
+import { listNotes } from '../../core/control/notes/notes.ts'
+import { listPlatformSuppressions } from '../../core/control/platform-suppressions/platform-suppressions.ts'
 import { listFirings } from '../../core/control/policies/firings.ts'
 import { listProjectsOf } from '../../core/control/projects/customers.ts'
 import { searchProjects } from '../../core/control/projects/search.ts'
@@ -88,6 +90,10 @@ await database.query(`
   select id, project_id, (select min(id) from control.users), 't' from control.interventions;
   insert into control.discards (project_id, accepted_before, matched, reason, finished_at)
   select 1 + n % 1000, postern.now(), 1, 'r', postern.now() from generate_series(1, ${count}) as n;
+  insert into control.notes (project_id, text, author_id)
+  select 1 + n % 1000, 'text', (select min(id) from control.users) from generate_series(1, ${count}) as n;
+  insert into control.platform_suppressions (address, reason)
+  select 'person' || n || '@example.net', 'r' from generate_series(1, ${count}) as n;
   insert into control.firings (policy_id, policy_version, project_id, at, value, counted, baseline, outcome)
   select 1 + n % 6, 1, 1 + n % 1000, postern.now() - n * interval '5 minutes', 1, 1, 1, 'recorded'
     from generate_series(1, ${count}) as n;
@@ -235,6 +241,7 @@ describe('no list reads a whole table', () => {
         await assertOnIndex({ firings: filter, page }, (tx) => listFirings(tx, { ...filter, ...page }))
       }
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
+      await assertOnIndex({ notes: page }, (tx) => listNotes(tx, 7, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))
       await assertOnIndex({ lookups: page }, (tx) => listLookups(tx, page))
@@ -260,6 +267,7 @@ describe('no list reads a whole table', () => {
       }
       await assertOnIndex({ events: message.id }, (tx) => listMessageEvents(tx, projectId, message.id))
       for (const after of [undefined, 'person5@example.net']) {
+        await assertOnIndex({ platform: after }, (tx) => listPlatformSuppressions(tx, { limit, after }))
         await assertOnIndex({ suppressions: after }, (tx) =>
           listSuppressions(tx, projectId, { limit, after }),
         )
@@ -316,6 +324,7 @@ describe('no list reads a whole table', () => {
       'api_keys',
       'interventions',
       'discards',
+      'notes',
     ]) {
       const [index] = await database.query(
         `select from pg_index where indrelid = $1::regclass and indpred is null

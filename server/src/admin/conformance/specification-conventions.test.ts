@@ -36,6 +36,7 @@ const {
   makeApiKey,
   makeIntervention,
   makeDiscard,
+  makeNote,
   makeFiring,
 } = fixtures(database, admin)
 const { makeMail, makeEvent, makeAttempt } = mailRows(database)
@@ -317,6 +318,8 @@ describe('a list', () => {
       'api-keys',
       'messages',
       'suppressions',
+      'platform-suppressions',
+      'notes',
       'plans',
       'policies',
       'firings',
@@ -338,6 +341,7 @@ describe('a list', () => {
       await makeApiKey(id)
       await makeIntervention(id)
       await makeDiscard(id)
+      await makeNote(id)
       await makeFiring(id)
       await makeProject({ plan_id })
       await makeMail(id)
@@ -347,6 +351,10 @@ describe('a list', () => {
       await database.query(
         `insert into mail.suppressions (project_id, address, reason) values ($1, $2, 'manual')`,
         [id, `person${made}@example.net`],
+      )
+      await database.query(
+        `insert into control.platform_suppressions (address, reason) values ($1, 'Needed')`,
+        [`person${made}@example.net`],
       )
     }
     for (const list of lists) {

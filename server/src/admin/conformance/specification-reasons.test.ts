@@ -59,6 +59,10 @@ describe('a reason is required', () => {
     'policies.edit',
     'queue.release',
     'queue.discard',
+    'suppressions.create',
+    'suppressions.import',
+    'platform-suppressions.create',
+    'platform-suppressions.import',
   ]
   for (const operation of mutations.filter(isAlwaysRequired).filter(({ id }) => !withBody.includes(id))) {
     test(`by ${operation.id}`, async () => {
@@ -77,7 +81,9 @@ describe('a reason is required', () => {
     }
   })
 
-  for (const operation of mutations.filter(({ id }) => /^(interventions|policies|queue)\./.test(id))) {
+  for (const operation of mutations.filter(({ id }) =>
+    /^(interventions|policies|queue|suppressions|platform-suppressions)\./.test(id),
+  )) {
     test(`by ${operation.id}, also with a complete body`, async () => {
       const { path, body } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()
       await assertReasonRequired(() => admin.request(methodOf(operation), path, body))

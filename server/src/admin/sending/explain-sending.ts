@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { interventionView, listInForce } from '../../core/control/interventions/interventions.ts'
 import { Intervention } from '../../core/control/interventions/wire.ts'
+import { seekPlatformSuppression } from '../../core/control/platform-suppressions/platform-suppressions.ts'
 import { requireProject } from '../../core/control/projects/projects.ts'
 import { ExplainedMessage, Explanation, explainSending } from '../../core/mail/messages/explain.ts'
 import { ProjectParams } from '../../platform/http/parameters.ts'
@@ -19,12 +20,15 @@ export const explainSendingQuery = adminQuery({
     { title: 'ExplanationForAdministrators', additionalProperties: false },
   ),
   async run({ db, mailDbFor, sendingRules, params: { project_id }, query }) {
-    const interventions = await db.read(async (tx) => {
+    const { interventions, suppression } = await db.read(async (tx) => {
       await requireProject(tx, project_id)
-      return listInForce(tx, project_id)
+      return {
+        interventions: await listInForce(tx, project_id),
+        suppression: await seekPlatformSuppression(tx, query.to),
+      }
     })
     const explained = await mailDbFor(project_id).read((tx) =>
-      explainSending(tx, project_id, query, sendingRules),
+      explainSending(tx, project_id, query, sendingRules, suppression?.reason),
     )
     return { answer: { ...explained, interventions: interventions.map(interventionView) } }
   },

@@ -21,6 +21,8 @@ export interface OutboxMessages {
   'endpoint.enabled': { endpoint_id: number }
   /** The endpoint was deleted: its deliveries are deleted. */
   'endpoint.deleted': { endpoint_id: number }
+  /** An administrator suppressed addresses: at most 1,000 in a message. */
+  'suppressions.added': { suppressions: { address: string; reason: string }[]; created_at: string }
   /** An administrator deleted a suppression. `reason` and `created_at` identify it. */
   'suppression.deleted': { address: string; reason: string; created_at: string }
 }

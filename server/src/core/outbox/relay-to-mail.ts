@@ -2,7 +2,7 @@ import type { OneStatement, Tx, UnscopedDb } from '../../platform/db/db.ts'
 import { purgedAtOnce } from '../../platform/db/purge.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { writeEvents } from '../mail/messages/events.ts'
-import { removeSeenSuppression } from '../mail/suppressions/suppressions.ts'
+import { addSuppressions, removeSeenSuppression } from '../mail/suppressions/suppressions.ts'
 import { dropQueue } from '../mail/webhooks/drop.ts'
 import { deliverAgain, startReplay, tryNow, wakeQueue } from '../mail/webhooks/webhooks.ts'
 import {
@@ -59,6 +59,7 @@ const handlers: Handlers = {
     await insertMailRow(tx, projectId, 'endpoint.stats_changed', { endpoint_id })
   },
   'endpoint.deleted': (tx, projectId, { endpoint_id }) => dropQueue(tx, projectId, endpoint_id),
+  'suppressions.added': addSuppressions,
   'suppression.deleted': removeSeenSuppression,
 }
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { Acceptance } from '../../core/mail/messages/acceptance.ts'
+import { readDraft } from '../../core/mail/messages/draft.ts'
+import { ampleByteLimits } from '../../testing/fixtures/byte-limits.ts'
 import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
 import { emptyDatabase, openDatabase, type TestDatabase } from '../../testing/harness/database.ts'
 import { type Cell, Cells, cellIn, shardCount, shardOf } from './cells.ts'
@@ -84,7 +87,7 @@ describe('a database in an installation with cells', () => {
         where pronamespace = 'control'::regnamespace and has_function_privilege('postern_customer', oid, 'execute')
           and prosecdef`,
     )
-    assert.deepEqual(routines, [{ name: 'mail_holder' }])
+    assert.deepEqual(routines.map(({ name }) => name).sort(), ['is_platform_suppressed', 'mail_holder'])
   })
 
   test('is unchanged by a second migration', async () => {
@@ -105,5 +108,33 @@ describe('a database in an installation with cells', () => {
        insert into control.projects (user_id, name, plan_id) select users.id, 'Shop', plan.id from control.users, plan`,
     )
     await assert.rejects(asPart(cell, 'cell'), /This database has its own projects/)
+  })
+
+  test('of kind cell does not send to addresses on the replicated suppression list for all projects', async () => {
+    await cell.query(
+      `with domain as (
+         insert into control.domains (project_id, name, mta_provider, ownership_token, status)
+         select id, 'shop.example', 'service', 'x', 'verified' from control.projects returning id, project_id
+       ), allowed as (
+         update control.projects set allow_service_mta = true
+       )
+       insert into control.identities (project_id, domain_id, name, provider)
+       select project_id, id, 'shop.example', 'service' from domain`,
+    )
+    await cell.query(
+      `insert into control.platform_suppressions (address, reason) values ('nobody@example.net', 'Needed')`,
+    )
+    const [project] = await cell.query<{ id: string }>('select id from control.projects')
+    const acceptance = new Acceptance(openDatabase(cell).as('mail'), ['service'], ampleByteLimits)
+    const { outcomes = [] } = (await acceptance.accept({
+      sender: { projectId: Number(project?.id), apiKey: null, userId: 1 },
+      mails: ['Nobody@example.net', 'somebody@example.net'].map((to) =>
+        readDraft({ from: 'a@shop.example', to: [to], subject: '', text: '' }, Date.now()),
+      ),
+    })) as { outcomes?: object[] }
+    assert.deepEqual(
+      outcomes.map((one) => ('accepted' in one ? (one.accepted as { status: string }).status : one)),
+      ['suppressed', 'queued'],
+    )
   })
 })

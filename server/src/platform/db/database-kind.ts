@@ -37,6 +37,7 @@ export const publishedTables = [
   'control.api_keys',
   'control.queue_restrictions',
   'control.restriction_ends',
+  'control.platform_suppressions',
   'control.dispatch_holds',
   'control.outbox',
   'control.heartbeat',
@@ -44,7 +45,7 @@ export const publishedTables = [
 
 /** Queries join this table with published ones. It is empty in a cell, where a key's last use is unknown. */
 const emptyTables = ['control.api_key_stats']
-const cellFunctions = ['mail_holder']
+const cellFunctions = ['mail_holder', 'is_platform_suppressed']
 
 const planes = dbRoles.map(roleName).join(', ')
 

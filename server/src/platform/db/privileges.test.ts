@@ -75,6 +75,8 @@ describe('database roles', () => {
       'update control.routes set forward_confirmed_at = now()',
       `update control.domains set verified_name = 'a.example'`,
       'select digest from control.name_tombstones',
+      'select address from control.platform_suppressions',
+      'select text from control.notes',
       'select token_hash from control.forward_confirmations',
       'delete from control.forward_confirmation_mails',
       'update control.members set invitation_hash = null',

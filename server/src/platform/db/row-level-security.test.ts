@@ -27,6 +27,7 @@ const globalTables = [
   'control.password_resets',
   'control.plan_rechecks',
   'control.plans',
+  'control.platform_suppressions',
   'control.policies',
   'control.policy_progress',
   'control.sessions',

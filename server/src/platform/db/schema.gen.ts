@@ -414,6 +414,16 @@ export interface ControlNameTombstones {
   was_verified: boolean;
 }
 
+export interface ControlNotes {
+  author_id: number;
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  project_id: number;
+  text: string;
+  updated_at: Generated<Timestamp>;
+  version: Generated<number>;
+}
+
 export interface ControlOutbox {
   created_at: Generated<Timestamp>;
   id: Generated<number>;
@@ -452,6 +462,12 @@ export interface ControlPlans {
   support_level: string;
   updated_at: Generated<Timestamp>;
   version: Generated<number>;
+}
+
+export interface ControlPlatformSuppressions {
+  address: string;
+  created_at: Generated<Timestamp>;
+  reason: string;
 }
 
 export interface ControlPolicies {
@@ -1094,10 +1110,12 @@ export interface DB {
   "control.lookups": ControlLookups;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
+  "control.notes": ControlNotes;
   "control.outbox": ControlOutbox;
   "control.password_resets": ControlPasswordResets;
   "control.plan_rechecks": ControlPlanRechecks;
   "control.plans": ControlPlans;
+  "control.platform_suppressions": ControlPlatformSuppressions;
   "control.policies": ControlPolicies;
   "control.policy_progress": ControlPolicyProgress;
   "control.project_activity": ControlProjectActivity;

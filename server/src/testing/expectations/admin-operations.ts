@@ -107,6 +107,8 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'messages.explain': operation('GET /projects/:project_id/messages/:id/explain', 200),
   'messages.cancel': operation('POST /projects/:project_id/messages/:id/cancel', 200, reasonAlways),
   'suppressions.list': operation('GET /projects/:project_id/suppressions', 200),
+  'suppressions.create': operation('POST /projects/:project_id/suppressions', 202, reasonAlways),
+  'suppressions.import': operation('POST /projects/:project_id/suppressions/import', 202, reasonAlways),
   'suppressions.delete': operation('DELETE /projects/:project_id/suppressions/:address', 202, reasonAlways),
   'activity.list': operation('GET /projects/:project_id/activity', 200),
   'usage.show': operation('GET /projects/:project_id/usage', 200),
@@ -131,6 +133,12 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'reversals.show': operation('GET /projects/:project_id/reversals/:id', 200),
   'reversals.delete': operation('DELETE /projects/:project_id/reversals/:id', 204, reasonAlways),
 
+  'notes.list': operation('GET /projects/:project_id/notes', 200),
+  'notes.create': operation('POST /projects/:project_id/notes', 201),
+  'notes.show': operation('GET /projects/:project_id/notes/:id', 200),
+  'notes.edit': operation('PATCH /projects/:project_id/notes/:id', 200),
+  'notes.delete': operation('DELETE /projects/:project_id/notes/:id', 204, reasonAlways),
+
   'plans.list': operation('GET /plans', 200),
   'plans.create': operation('POST /plans', 201),
   'plans.show': operation('GET /plans/:id', 200),
@@ -143,6 +151,12 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'policies.backtest': operation('GET /policies/:id/backtest', 200),
   'policies.delete': operation('DELETE /policies/:id', 204, reasonAlways),
   'firings.list': operation('GET /firings', 200),
+
+  'platform-suppressions.list': operation('GET /suppressions', 200),
+  'platform-suppressions.create': operation('POST /suppressions', 201, reasonAlways),
+  'platform-suppressions.import': operation('POST /suppressions/import', 200, reasonAlways),
+  'platform-suppressions.show': operation('GET /suppressions/:address', 200),
+  'platform-suppressions.delete': operation('DELETE /suppressions/:address', 200, reasonAlways),
 
   'audit.list': operation('GET /audit', 200),
   'audit.export': operation('GET /audit/export', 200),

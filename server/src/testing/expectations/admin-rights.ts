@@ -68,7 +68,21 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'messages.cancel': none,
 
   'suppressions.list': read,
+  'suppressions.create': ['support'],
   'suppressions.delete': ['support'],
+  'suppressions.import': ['support'],
+
+  'platform-suppressions.list': read,
+  'platform-suppressions.show': read,
+  'platform-suppressions.create': none,
+  'platform-suppressions.import': none,
+  'platform-suppressions.delete': none,
+
+  'notes.list': read,
+  'notes.show': read,
+  'notes.create': ['support'],
+  'notes.edit': ['support'],
+  'notes.delete': ['support'],
 
   'activity.list': read,
   'usage.show': read,

@@ -32,7 +32,7 @@ export async function auditRowOf(
 type Addresses = Record<string, string | null>
 
 /** The addresses that belong to a `control.audit` row, keyed by field path. */
-export const addressesBeside = `(select coalesce(json_object_agg(part, email), '{}') from control.audit_people
+export const addressesBeside = `(select coalesce(json_object_agg(part, coalesce(email, name)), '{}') from control.audit_people
   where audit_id = audit.id and part not in ('actor', 'subject'))`
 
 /** The row with its addresses, in the form that the API returns. */

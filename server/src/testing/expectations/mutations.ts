@@ -6,6 +6,7 @@ import { expectedAdminOperations } from './admin-operations.ts'
 import { auditScenarios, planScenarios, policyScenarios, userScenarios } from './global-mutations.ts'
 import { apiKeyScenarios, endpointScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
 import type { MutationRequest, Scenario } from './scenario.ts'
+import { suppressionScenarios } from './suppression-mutations.ts'
 
 export type { MutationRequest }
 
@@ -27,6 +28,8 @@ export function mutationScenarios(database: TestDatabase, admin: Client): Record
     ...apiKeyScenarios(make, database),
     ...mailScenarios(make, admin, database),
     ...interventionScenarios(make),
+    ...noteScenarios(make),
+    ...suppressionScenarios(make, database),
     ...planScenarios(make),
     ...policyScenarios(make),
     ...userScenarios(make, database),
@@ -60,6 +63,7 @@ function withoutBody(make: Fixtures, route: string): Scenario {
     interventions: make.makeIntervention,
     discards: make.makeDiscard,
     reversals: make.makeReversal,
+    notes: make.makeNote,
     plans: () => make.makePlan(),
     policies: () => make.makePolicy(),
     users: () => make.makeUser(),
@@ -112,6 +116,29 @@ function interventionScenarios(make: Fixtures): Scenarios {
     'interventions.end': [
       { what: 'ends a warning', prepare: () => there({ kind: 'warn' }, {}, '/end') },
       { what: 'unlocks', prepare: () => there({ kind: 'lock' }, {}, '/end') },
+    ],
+  }
+}
+
+function noteScenarios(make: Fixtures): Scenarios {
+  const there = async (change: (text: string) => string) => {
+    const { id: projectId } = await make.makeProject()
+    const { id, text } = await make.makeNote(projectId)
+    return { path: `/projects/${projectId}/notes/${id}`, body: { text: change(text) } }
+  }
+  return {
+    'notes.create': [
+      {
+        what: 'adds a note',
+        prepare: async () => ({
+          path: `/projects/${(await make.makeProject()).id}/notes`,
+          body: { text: 'Ada from billing called.' },
+        }),
+      },
+    ],
+    'notes.edit': [
+      { what: 'changes the text', prepare: () => there((text) => `${text}, changed`) },
+      { what: 'changes nothing', changesNothing: true, prepare: () => there((text) => text) },
     ],
   }
 }

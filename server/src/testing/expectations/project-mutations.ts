@@ -348,19 +348,5 @@ export function mailScenarios(make: Fixtures, admin: Client, database: TestDatab
         },
       },
     ],
-    'suppressions.delete': [
-      {
-        what: 'lets a project send to a recipient who complained',
-        async prepare() {
-          const { id, messageId, body } = await withMail('')
-          await database.query(
-            `insert into mail.suppressions (project_id, address, reason, message_id)
-             values ($1, 'ada@example.net', 'complaint', $2)`,
-            [id, messageId],
-          )
-          return { path: `/projects/${id}/suppressions/ada@example.net`, body }
-        },
-      },
-    ],
   }
 }

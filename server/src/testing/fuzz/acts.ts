@@ -9,6 +9,7 @@ import type { Intent } from './model/intent.ts'
 import { createIntervention, editIntervention, endIntervention } from './model/interventions.ts'
 import { cancelMessage, holdQueue, releaseQueue } from './model/mail.ts'
 import { createMember, deleteMember, editMember } from './model/members.ts'
+import { createNote, deleteNote, editNote } from './model/notes.ts'
 import { createPlan, editPlan } from './model/plans.ts'
 import { createProject, editProject, setBilling } from './model/projects.ts'
 import { createRoute, deleteRoute, editRoute, requestConfirmation } from './model/routing.ts'
@@ -53,6 +54,9 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
   'interventions.edit': [4, editIntervention],
   'interventions.end': [5, endIntervention],
   'messages.cancel': [5, cancelMessage],
+  'notes.create': [5, createNote],
+  'notes.edit': [4, editNote],
+  'notes.delete': [2, deleteNote],
 }
 
 /**
@@ -67,7 +71,12 @@ const unmodelled: Record<string, string> = {
   'discards.stop': 'There are no discards.',
   'discards.resume': 'There are no discards.',
   'reversals.delete': 'The test of temporary overrides has its own model.',
-  'suppressions.delete': 'A worker performs it, and no worker runs during the test.',
+  'suppressions.create': 'A worker performs it, and no worker runs during the test.',
+  'suppressions.delete': 'As suppressions.create.',
+  'suppressions.import': 'As suppressions.create.',
+  'platform-suppressions.create': 'The list belongs to all sequences.',
+  'platform-suppressions.delete': 'As platform-suppressions.create.',
+  'platform-suppressions.import': 'As platform-suppressions.create.',
   'trace.find': 'A read that is a POST.',
 }
 

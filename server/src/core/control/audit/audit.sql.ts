@@ -64,8 +64,8 @@ const rows = (tx: ReadTx) =>
       'subject.email as subject_email',
       'subject.name as subject_name',
       sql<Record<string, string | null>>`(
-        select coalesce(json_object_agg(p.part, p.email), '{}') from control.audit_people p
-         where p.audit_id = a.id)`.as('addresses'),
+        select coalesce(json_object_agg(p.part, coalesce(p.email, p.name)), '{}') from control.audit_people p
+         where p.audit_id = a.id and p.part not like '%.addresses.%')`.as('addresses'),
     ])
 
 export const find = (tx: ReadTx, id: number): Promise<AuditRow | undefined> =>

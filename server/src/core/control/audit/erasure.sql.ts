@@ -1,10 +1,13 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db/db.ts'
 
+/** Also deletes texts that contain the address. `email` is in lower case. */
 export async function deletePerson(tx: Tx, email: string): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('control.audit_people')
-    .where(sql`lower(email)`, '=', email)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+  const { numAffectedRows } = await sql`
+    delete from control.audit_people where (audit_id, part) in (
+      select audit_id, part from control.audit_people where lower(email) = ${email}
+      union all
+      select audit_id, part from control.audit_people
+       where part in ('before.text', 'after.text') and strpos(lower(name), ${email}) > 0)`.execute(tx)
+  return Number(numAffectedRows ?? 0n)
 }

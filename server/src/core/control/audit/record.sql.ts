@@ -34,16 +34,17 @@ export async function appendRow(
   row: RowContent & { prev_hash: string; hash: string },
   people: (PersonContent & { salt: string })[],
 ): Promise<void> {
-  const persons = people.map(
-    (person) => sql`(${person.audit_id}, ${person.part}, ${person.project_id}, decode(${person.salt}, 'hex'),
-      ${person.email}, ${person.name}, ${person.ip}, ${person.user_agent})`,
-  )
+  const each = <T>(value: (person: (typeof people)[number]) => T): T[] => people.map(value)
   await sql`
     with head as (
       update control.audit_heads set seq = ${row.seq}, hash = decode(${row.hash}, 'hex') where chain = ${row.chain}
     ), persons as (
       insert into control.audit_people (audit_id, part, project_id, salt, email, name, ip, user_agent)
-      values ${sql.join(persons)}
+      select ${row.id}::bigint, part, ${row.project_id}::bigint, decode(salt, 'hex'), email, name, ip, user_agent
+        from unnest(${each(({ part }) => part)}::text[], ${each(({ salt }) => salt)}::text[],
+                    ${each(({ email }) => email)}::text[], ${each(({ name }) => name)}::text[],
+                    ${each(({ ip }) => ip)}::text[], ${each(({ user_agent }) => user_agent)}::text[])
+          as person (part, salt, email, name, ip, user_agent)
     )
     insert into control.audit (chain, seq, id, at, actor_kind, actor_id, actor_digest, subject_digest, request_id,
       operation, project_id, resource_type, resource_id, reason, before, after, related, limit_exception, bulk_id, xid,

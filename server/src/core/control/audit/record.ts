@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../../platform/db/db.ts'
-import { withoutAddresses } from './addresses.ts'
+import { isTextPath, withoutAddresses } from './addresses.ts'
 import { type ActorKind, type PersonContent, personDigest, rowHash } from './chain.ts'
 import { appendRow, insertHead, lockHead } from './record.sql.ts'
 
@@ -59,7 +59,7 @@ const globalChain = 0
 
 /**
  * Appends a row to its chain. Call it last in the transaction: the head of the chain is locked until the transaction ends,
- * and other appends to the chain wait. `before` and `after` must not contain secrets. Addresses are stored separately.
+ * and other appends to the chain wait. `before` and `after` must not contain secrets. Addresses and texts are stored separately.
  * Returns the row's id.
  */
 export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<number> {
@@ -67,11 +67,10 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<number> {
   const head = (await lockHead(tx, chain)) ?? (await beginChain(tx, chain))
   const people = peopleOf(entry, head.id)
   const setAside = <T>(value: T, path: string) =>
-    withoutAddresses(value, path, (part, email) => {
+    withoutAddresses(value, path, (part, text) => {
       const stored = personOf(entry.projectId, head.id, {
         part,
-        email,
-        name: null,
+        ...(isTextPath(part) ? { email: null, name: text } : { email: text, name: null }),
         ip: null,
         user_agent: null,
       })

@@ -2,7 +2,7 @@
  * Verifies chains row by row, in the order of (chain, seq), against the rows that checkpoints have signed. Call
  * `expectSigned` for all checkpoints first. Does not need a database. All input can be forged.
  */
-import { addressDigests } from './addresses.ts'
+import { addressDigests, listDigest, listDigests } from './addresses.ts'
 import { genesis, type Head, type PersonContent, personDigest, type RowContent, rowHash } from './chain.ts'
 import type { CheckedCheckpoint } from './checkpoint-verifier.ts'
 import { recordedErasure } from './erasure.ts'
@@ -205,18 +205,21 @@ export class ChainVerifier {
       ...addressDigests(content.after, 'after'),
       ...addressDigests(content.related, 'related'),
     ])
+    const lists = new PeopleLists(content)
     for (const { salt, ...person } of people as Person[]) {
+      // Buffer silently ignores invalid digits.
+      const isSalt = typeof salt === 'string' && /^[0-9a-f]{32}$/.test(salt)
+      const found = isSalt ? digestOf(salt, { audit_id: content.id, ...person }) : undefined
+      if (found !== undefined && lists.take(person.part, found)) continue
       const digest = digests.get(person.part)
       if (digest === undefined)
         return badRow(chain, seq, `has personal data "${person.part}" that it does not refer to.`)
-      // Buffer silently ignores invalid digits.
-      const isSalt = typeof salt === 'string' && /^[0-9a-f]{32}$/.test(salt)
-      if (!isSalt || digest !== digestOf(salt, { audit_id: content.id, ...person })) {
-        return badRow(chain, seq, `is intact, but the personal data of its ${person.part} was altered.`)
-      }
+      if (digest !== found) return badRow(chain, seq, altered(person.part))
       digests.delete(person.part)
     }
-    if (!isRepeated) this.erased += digests.size
+    const alteredList = lists.findAltered()
+    if (alteredList !== undefined) return badRow(chain, seq, altered(alteredList))
+    if (!isRepeated) this.erased += digests.size + lists.missing
     return null
   }
 
@@ -270,6 +273,47 @@ export class ChainVerifier {
       `differs from the one that ${witness === 'head' ? 'the head of the chain refers to' : `checkpoint ${witness} signed`}: the chain was rewritten.`,
     )
   }
+}
+
+const altered = (part: string): string => `is intact, but the personal data of its ${part} was altered.`
+
+/** The addresses of the lists in a row. A list can be verified until one of its addresses is erased. */
+class PeopleLists {
+  readonly #lists: Map<string, ListInRow>
+
+  constructor({ before, after, related }: RowContent) {
+    const lists = [
+      ...listDigests(before, 'before'),
+      ...listDigests(after, 'after'),
+      ...listDigests(related, 'related'),
+    ]
+    this.#lists = new Map(lists.map(([path, list]) => [path, { ...list, found: new Map() }]))
+  }
+
+  /** False if the part does not belong to a list. */
+  take(part: unknown, digest: string): boolean {
+    const [, path = '', index = ''] = /^(.*)\.(0|[1-9]\d{0,8})$/.exec(String(part)) ?? []
+    const list = this.#lists.get(path)
+    if (!list || Number(index) >= list.count || list.found.has(index)) return false
+    list.found.set(index, digest)
+    return true
+  }
+
+  get missing(): number {
+    return [...this.#lists.values()].reduce((sum, { count, found }) => sum + count - found.size, 0)
+  }
+
+  findAltered(): string | undefined {
+    const isAltered = ([, { list_digest, count, found }]: [string, ListInRow]) =>
+      found.size === count && listDigest([...found.values()]) !== list_digest
+    return [...this.#lists].find(isAltered)?.[0]
+  }
+}
+
+interface ListInRow {
+  list_digest: string
+  count: number
+  found: Map<string, string>
 }
 
 function checkForm(content: RowContent, isExact: boolean): FirstBad | null {

@@ -50,6 +50,11 @@ export const capTable = {
     default: 100_000,
     about: 'Manual suppressions per project. Suppressions from bounces and complaints do not count.',
   },
+  max_platform_suppressions: {
+    setting: 'POSTERN_MAX_PLATFORM_SUPPRESSIONS',
+    default: 100_000,
+    about: 'Platform-wide suppressions. Administrators cannot exceed this cap.',
+  },
   max_projects_per_owner: {
     setting: 'POSTERN_MAX_PROJECTS_PER_OWNER',
     default: 20,

@@ -67,20 +67,27 @@ export interface Addressed {
   address: string
 }
 
+/** The list that contains an address: the project's, or the one for all projects. */
+export type SuppressionList = 'project' | 'platform'
+
 /**
  * Addresses are lower-cased by the database, because JavaScript converts some non-Latin letters to lower case
  * differently.
  */
-export async function findSuppressed(tx: ReadTx, requested: readonly Addressed[]): Promise<Addressed[]> {
-  const { rows } = await sql<Addressed>`
-    select requested.project_id as "projectId", requested.address
+export async function findSuppressed(
+  tx: ReadTx,
+  requested: readonly Addressed[],
+): Promise<(Addressed & { list: SuppressionList })[]> {
+  const { rows } = await sql<Addressed & { list: SuppressionList }>`
+    select requested.project_id as "projectId", requested.address,
+           case when suppressions.address is null then 'platform' else 'project' end as list
       from unnest(${requested.map(({ projectId }) => projectId)}::bigint[],
                   ${requested.map(({ address }) => address)}::text[]) as requested (project_id, address)
-      join mail.suppressions as suppressions
+      left join mail.suppressions as suppressions
         on suppressions.shard = postern.shard_of(requested.project_id)
-       and suppressions.project_id = requested.project_id and suppressions.address = lower(requested.address)`.execute(
-    tx,
-  )
+       and suppressions.project_id = requested.project_id and suppressions.address = lower(requested.address)
+      left join control.platform_suppressions as platform on platform.address = lower(requested.address)
+     where suppressions.address is not null or platform.address is not null`.execute(tx)
   return rows
 }
 
@@ -159,7 +166,7 @@ export interface MessageRow {
   subject: string
   tags: readonly string[]
   metadata: Record<string, string>
-  recipients: readonly { kind: string; address: string; isSuppressed: boolean }[]
+  recipients: readonly { kind: string; address: string; suppressedBy: SuppressionList | null }[]
   sizeBytes: number
   sendAt: Date | null
   format: 'json' | 'mime'
@@ -216,7 +223,7 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
         from unnest(${ofEach(({ message }) => message.id)}::uuid[], ${ofEach(({ no }) => no)}::smallint[],
                     ${ofEach(({ message }) => message.projectId)}::bigint[], ${ofEach(({ kind }) => kind)}::text[],
                     ${ofEach(({ address }) => address)}::text[],
-                    ${ofEach(({ isSuppressed }) => isSuppressed)}::boolean[],
+                    ${ofEach(({ suppressedBy }) => suppressedBy !== null)}::boolean[],
                     ${ofEach(({ message }) => message.identityId)}::bigint[],
                     ${ofEach(({ message }) => message.provider)}::text[],
                     ${ofEach(({ message }) => message.content.length > largeBytes)}::boolean[],
@@ -238,7 +245,7 @@ export async function insertMessages(tx: Tx, messages: readonly MessageRow[]): P
 
 /** At least one recipient is not suppressed. */
 export const isSent = ({ recipients }: Pick<MessageRow, 'recipients'>): boolean =>
-  recipients.some(({ isSuppressed }) => !isSuppressed)
+  recipients.some(({ suppressedBy }) => suppressedBy === null)
 
 /** The 1-based offset of each buffer in their concatenation. */
 function startsOf(parts: readonly Buffer[]): number[] {

@@ -8,6 +8,7 @@ import { fixtures } from '../../../testing/fixtures/fixtures.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { signedIn } from '../../../testing/harness/client.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
+import { recordStatements } from '../../../testing/harness/statements.ts'
 import { eventually } from '../../../testing/harness/waiting.ts'
 import type { AcceptRequest, AcceptResponse } from './accept-request.ts'
 import { lockNames } from './acceptance.sql.ts'
@@ -157,6 +158,27 @@ describe('an accepted message', () => {
     assert.equal(await count('mail.dispatch where project_id = $1', at.id), 1)
     assert.equal(await count(`mail.events where project_id = $1 and type = 'message.suppressed'`, at.id), 2)
     assert.equal(await count('mail.daily_counters where project_id = $1 and suppressed = 2', at.id), 1)
+  })
+})
+
+describe('the suppression list for all projects', () => {
+  test('is read together with that of the project, in one statement', async (t) => {
+    const at = await makeSender()
+    await database.query(
+      `insert into control.platform_suppressions (address, reason) values ('nobody@example.net', 'Needed')`,
+    )
+    const statements = recordStatements(t)
+    const answer = await submit(
+      at,
+      mailOf(at, { to: ['Nobody@example.net', 'here@example.net'] }),
+      mailOf(at, { to: ['nobody@example.net'] }),
+    )
+    assert.deepEqual(codesOf(answer), ['queued', 'suppressed'])
+    assert.deepEqual(await accepted(at), [1, 1])
+    assert.equal(statements.about('control.platform_suppressions'), 1)
+    assert.equal(statements.about('mail.suppressions'), 1)
+    assert.equal(await count(`mail.events where project_id = $1 and data ->> 'list' = 'platform'`, at.id), 2)
+    assert.equal(await count('mail.suppressions where project_id = $1', at.id), 0)
   })
 })
 

@@ -24,6 +24,7 @@ import {
   lockNames,
   lockUsage,
   type MessageRow,
+  type SuppressionList,
 } from './acceptance.sql.ts'
 import type { Draft, ReadDraft } from './draft.ts'
 import { writeEvents } from './events.ts'
@@ -224,9 +225,9 @@ async function write(tx: Tx, sendable: readonly Sendable[], { byteLimits }: Send
     const recipients = draft.recipients.map(({ kind, address }) => ({
       kind,
       address,
-      isSuppressed: suppressed.has(keyOf(projectId, address)),
+      suppressedBy: suppressed.get(keyOf(projectId, address)) ?? null,
     }))
-    const mails = recipients.filter(({ isSuppressed }) => !isSuppressed).length
+    const mails = recipients.filter(({ suppressedBy }) => suppressedBy === null).length
     const bytes = storedBytes(draft, recipients.length, mails > 0)
     const refused = quotas.get(projectId)?.take(mails, bytes)
     if (refused) {
@@ -283,8 +284,8 @@ function statusOf(row: MessageRow): Accepted['status'] {
 
 async function writeAcceptedEvents(tx: Tx, rows: readonly MessageRow[]): Promise<void> {
   const suppressed = rows.flatMap(({ id, projectId, isTest, recipients }) =>
-    recipients.flatMap(({ address, isSuppressed }, no) =>
-      isSuppressed ? [{ projectId, messageId: id, recipientNo: no, recipient: address, isTest }] : [],
+    recipients.flatMap(({ address: recipient, suppressedBy: list }, no) =>
+      list === null ? [] : [{ projectId, messageId: id, recipientNo: no, isTest, data: { recipient, list } }],
     ),
   )
   await writeEvents(tx, [
@@ -295,11 +296,7 @@ async function writeAcceptedEvents(tx: Tx, rows: readonly MessageRow[]): Promise
       recipientNo: null,
       data: { recipients: recipients.length },
     })),
-    ...suppressed.map(({ recipient, isTest: _, ...rest }) => ({
-      type: 'message.suppressed' as const,
-      ...rest,
-      data: { recipient },
-    })),
+    ...suppressed.map(({ isTest: _, ...rest }) => ({ type: 'message.suppressed' as const, ...rest })),
   ])
   await countSending(
     tx,
@@ -309,7 +306,7 @@ async function writeAcceptedEvents(tx: Tx, rows: readonly MessageRow[]): Promise
   )
 }
 
-async function suppressedAmong(tx: Tx, sendable: readonly Sendable[]): Promise<Set<string>> {
+async function suppressedAmong(tx: Tx, sendable: readonly Sendable[]): Promise<Map<string, SuppressionList>> {
   const asked = sendable.flatMap(({ candidate, draft }) =>
     draft.recipients.map(({ address }) => ({
       projectId: candidate.sender.projectId,
@@ -317,7 +314,7 @@ async function suppressedAmong(tx: Tx, sendable: readonly Sendable[]): Promise<S
     })),
   )
   const found = await findSuppressed(tx, asked)
-  return new Set(found.map(({ projectId, address }) => keyOf(projectId, address)))
+  return new Map(found.map(({ projectId, address, list }) => [keyOf(projectId, address), list]))
 }
 
 async function quotasOf(

@@ -208,6 +208,9 @@ describe('sending.explain', () => {
     const wide = await makePlan()
     const foreign = await makeExplained()
     const suppressed = 'never@example.net'
+    await database.query(
+      `insert into control.platform_suppressions (address, reason) values ('nowhere@example.net', 'Needed')`,
+    )
     let sender = await makeExplained()
     const outcomes = new Map<string, number>()
     for (let n = 0; n < cases; n++) {
@@ -236,6 +239,7 @@ describe('sending.explain', () => {
         ...Array<string>(4).fill('b@example.net'),
         suppressed,
         'NEVER@example.net',
+        'Nowhere@example.net',
         'b@',
         'x',
       ])

@@ -2,9 +2,9 @@ import Type, { type Static } from 'typebox'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import { errorCodes, PosternError } from '../../../platform/errors.ts'
 import { nullable, oneOf } from '../../shared/wire.ts'
-import { type Facts, findFacts, findSuppressed } from './acceptance.sql.ts'
+import { type Facts, findFacts, type SuppressionList } from './acceptance.sql.ts'
 import { type ReadDraft, readDraft } from './draft.ts'
-import { findUsed } from './explain.sql.ts'
+import { findSuppression, findUsed } from './explain.sql.ts'
 import { Quota, storedBytes } from './quota.ts'
 import { type SendingRules, sendingChecks } from './sending-checks.ts'
 
@@ -65,16 +65,20 @@ interface Checked {
   passed: string
 }
 
+/**
+ * `platformReason`: why the recipient is on the suppression list for all projects, if it is. Only for administrators.
+ */
 export async function explainSending(
   tx: ReadTx,
   projectId: number,
   { from, to }: { from: string; to: string },
   rules: SendingRules,
+  platformReason?: string,
 ): Promise<Static<typeof Explanation>> {
   const read = readDraft({ from, to: [to], subject: '', text: '' }, Date.now())
   const [facts] = await findFacts(tx, [{ projectId, name: read.senderDomain ?? '' }])
   if (!facts) throw new PosternError('not_found', `There is no project ${projectId}.`)
-  const isSuppressed = 'draft' in read && (await isSuppressedFor(tx, projectId, read))
+  const list = 'draft' in read ? await suppressionOf(tx, projectId, read) : null
   const checks: Checked[] = [
     ...senderChecks(projectId, read, facts, rules),
     {
@@ -83,16 +87,23 @@ export async function explainSending(
       passed: 'The addresses are valid.',
     },
   ]
-  const quota = await quotaRefusal(tx, read, facts, isSuppressed, rules)
+  const quota = await quotaRefusal(tx, read, facts, list !== null, rules)
   const refusal = checks.find(({ refusal }) => refusal)?.refusal ?? quota
   const unread = 'fault' in read
   return {
     project_id: projectId,
-    outcome: refusal ? 'refused' : isSuppressed ? 'suppressed' : 'accepted',
+    outcome: refusal ? 'refused' : list ? 'suppressed' : 'accepted',
     error: refusal?.code ?? null,
     checks: [
       ...checks.map(resultOf),
-      suppressionResult(to, isSuppressed, unread),
+      list
+        ? { name: 'suppression', result: 'failed', message: suppressionMessage(to, list, platformReason) }
+        : resultOf({
+            name: 'suppression',
+            refusal: undefined,
+            isUnknown: unread,
+            passed: 'The recipient is not suppressed.',
+          }),
       resultOf({
         name: 'quota',
         refusal: quota,
@@ -134,31 +145,22 @@ function resultOf({ name, refusal, isUnknown = false, passed }: Checked): Static
   return { name, result: 'passed', message: passed }
 }
 
-const suppressionResult = (
-  to: string,
-  isSuppressed: boolean,
-  isUnknown: boolean,
-): Static<typeof CheckResult> =>
-  isSuppressed
-    ? {
-        name: 'suppression',
-        result: 'failed',
-        message: `${to} is suppressed after a bounce, a complaint or by the project. The message is accepted but not sent to this address. Delete the suppression if the recipient wants the mail.`,
-      }
-    : resultOf({
-        name: 'suppression',
-        refusal: undefined,
-        isUnknown,
-        passed: 'The recipient is not suppressed.',
-      })
+function suppressionMessage(to: string, list: SuppressionList, platformReason: string | undefined): string {
+  const consequence = 'The message is accepted but not sent to this address.'
+  if (list === 'project')
+    return `${to} is suppressed after a bounce, a complaint or by the project. ${consequence} Delete the suppression if the recipient wants the mail.`
+  return platformReason === undefined
+    ? `${to} is suppressed for all projects by the operator of the service. ${consequence} Only the operator can change this.`
+    : `${to} is on the platform-wide suppression list: ${platformReason.replace(/[.!?]$/, '')}. ${consequence} Delete it from that list if the recipient wants the mail.`
+}
 
-async function isSuppressedFor(
+async function suppressionOf(
   tx: ReadTx,
   projectId: number,
   { draft }: Extract<ReadDraft, { draft: unknown }>,
-): Promise<boolean> {
-  const asked = draft.recipients.map(({ address }) => ({ projectId, address }))
-  return (await findSuppressed(tx, asked)).length > 0
+): Promise<SuppressionList | null> {
+  const [recipient] = draft.recipients
+  return recipient ? findSuppression(tx, projectId, recipient.address) : null
 }
 
 /** Without a lock on the counters, another request may take the rest of the quota at the same time. */

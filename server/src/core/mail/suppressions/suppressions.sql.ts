@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+import type { ListedAddress } from '../../shared/address-import.ts'
 
 export type SuppressionRow = Pick<
   Selectable<Schema['mail.suppressions']>,
@@ -32,6 +33,45 @@ export async function insert(tx: Tx, projectId: number, address: string): Promis
     insert into mail.suppressions (project_id, address, reason)
     values (${projectId}, lower(${address}), 'manual') on conflict do nothing`.execute(tx)
   return numAffectedRows === 1n
+}
+
+export interface AddedSuppression {
+  /** In lower case. */
+  address: string
+  reason: string
+}
+
+/** Addresses that are already suppressed keep their reason. */
+export async function insertMany(
+  tx: Tx,
+  projectId: number,
+  added: readonly AddedSuppression[],
+  createdAt: Date,
+): Promise<void> {
+  await sql`
+    insert into mail.suppressions (project_id, address, reason, created_at)
+    select ${projectId}::bigint, address, reason, ${createdAt}::timestamptz
+      from unnest(${added.map(({ address }) => address)}::text[], ${added.map(({ reason }) => reason)}::text[])
+        as added (address, reason)
+     -- Concurrent transactions insert the rows in the same order.
+     order by address
+    on conflict do nothing`.execute(tx)
+}
+
+/** In the order of the addresses. */
+export async function findListed(
+  tx: ReadTx,
+  projectId: number,
+  addresses: readonly string[],
+): Promise<ListedAddress[]> {
+  const { rows } = await sql<ListedAddress>`
+    select lower(requested.address) as address, suppressions.address is not null as is_suppressed
+      from unnest(${addresses}::text[]) with ordinality as requested (address, no)
+      left join mail.suppressions as suppressions
+        on suppressions.shard = postern.shard_of(${projectId}) and suppressions.project_id = ${projectId}
+       and suppressions.address = lower(requested.address)
+     order by requested.no`.execute(tx)
+  return rows
 }
 
 /** The lock is held until the end of the transaction. */

@@ -2,18 +2,22 @@ import type { Static } from 'typebox'
 import { addressText, readInternationalAddress } from '../../../formats/address.ts'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
+import type { ImportedFile, ListedAddress, ReadReason } from '../../shared/address-import.ts'
 import { namedPage, namedPageOf } from '../../shared/pages.ts'
 import {
+  type AddedSuppression,
   countManual,
   find,
+  findListed,
   insert,
+  insertMany,
   listByProject,
   lockManual,
   remove,
   removeExact,
   type SuppressionRow,
 } from './suppressions.sql.ts'
-import type { Suppression } from './wire.ts'
+import { type Suppression, type SuppressionReason, suppressionReasons } from './wire.ts'
 
 // Suppressions are addresses to which a project does not send mail. They are added after a bounce or a
 // complaint (core/mail/feedback), or manually. They are stored in lower case; mailboxes that differ only in
@@ -94,15 +98,71 @@ export const removeSeenSuppression = (
   { address, reason, created_at }: { address: string; reason: string; created_at: string },
 ): Promise<void> => removeExact(tx, projectId, address, { reason, createdAt: new Date(created_at) })
 
+/** What an administrator's addition depends on, read before the transaction in the control database begins. */
+export interface BeforeAdding {
+  /** The number of manual suppressions, up to the cap and one more. */
+  manual: number
+}
+
+/** Returns the error instead of throwing it, because the address is read before the project is looked up. */
+export async function beforeAdding(
+  tx: ReadTx,
+  projectId: number,
+  address: string,
+  cap: number,
+): Promise<
+  (BeforeAdding & { address: string; existing: SuppressionRow | undefined }) | { refusal: PosternError }
+> {
+  const read = readInternationalAddress(address)
+  if ('fault' in read) return { refusal: invalidAddress(read.fault) }
+  const [listed] = await findListed(tx, projectId, [addressText(read)])
+  if (!listed) throw new Error('the address was not looked up')
+  return {
+    address: listed.address,
+    existing: await find(tx, projectId, listed.address),
+    manual: await countManual(tx, projectId, cap + 1),
+  }
+}
+
+export const beforeImporting = async (
+  tx: ReadTx,
+  projectId: number,
+  file: ImportedFile<SuppressionReason>,
+  cap: number,
+): Promise<BeforeAdding & { file: ImportedFile<SuppressionReason>; listed: ListedAddress[] }> => ({
+  file,
+  listed: await findListed(
+    tx,
+    projectId,
+    file.valid.map(({ address }) => address),
+  ),
+  manual: await countManual(tx, projectId, cap + 1),
+})
+
+/** For an administrator, after the commit in the control database. */
+export const addSuppressions = (
+  tx: Tx,
+  projectId: number,
+  { suppressions, created_at }: { suppressions: readonly AddedSuppression[]; created_at: string },
+): Promise<void> => insertMany(tx, projectId, suppressions, new Date(created_at))
+
+/** The reason of a line; without one, it is `manual`. */
+export const readLineReason: ReadReason<SuppressionReason> = (text) => {
+  const reason = suppressionReasons.find((known) => known === (text?.toLowerCase() ?? 'manual'))
+  return reason ? { reason } : { fault: `must be one of ${suppressionReasons.join(', ')}` }
+}
+
 export function missingSuppression(): never {
   throw new PosternError('not_found', 'This address is not suppressed in this project.')
 }
 
 function plainAddress(text: string): string {
   const read = readInternationalAddress(text)
-  if ('fault' in read) throw new PosternError('validation_failed', `"address" ${read.fault}.`)
+  if ('fault' in read) throw invalidAddress(read.fault)
   return addressText(read)
 }
+
+const invalidAddress = (fault: string) => new PosternError('validation_failed', `"address" ${fault}.`)
 
 export const suppressionView = ({
   address,
@@ -111,7 +171,7 @@ export const suppressionView = ({
   created_at,
 }: SuppressionRow): Static<typeof Suppression> => ({
   address,
-  reason: reason as 'bounce' | 'complaint' | 'manual',
+  reason: reason as SuppressionReason,
   message_id,
   created_at: created_at.toISOString(),
 })

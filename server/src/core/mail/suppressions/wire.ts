@@ -1,11 +1,14 @@
 import Type from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
+export const suppressionReasons = ['bounce', 'complaint', 'manual'] as const
+export type SuppressionReason = (typeof suppressionReasons)[number]
+
 /** An address to which a project does not send. */
 export const Suppression = Type.Object(
   {
     address: Type.String({ description: 'In lower case.' }),
-    reason: oneOf(['bounce', 'complaint', 'manual']),
+    reason: oneOf(suppressionReasons),
     message_id: nullable(Type.String({ description: 'The message that caused the suppression.' })),
     created_at: Timestamp,
   },

@@ -15,6 +15,7 @@ import {
   statusOf,
 } from './intent.ts'
 import { interventionFields } from './interventions.ts'
+import { noteFields } from './notes.ts'
 import { planFields } from './plans.ts'
 import { billingFields, projectFields } from './projects.ts'
 import { routeFields } from './routing.ts'
@@ -123,6 +124,7 @@ export const settable: Record<string, readonly string[]> = {
   queue: ['is_held'],
   intervention: interventionFields,
   message: ['is_cancel_requested'],
+  note: noteFields,
 }
 
 function previewFaults(

@@ -20,6 +20,13 @@ const forbidden: readonly (readonly [number, number])[] = [
 const isForbidden = (code: number): boolean =>
   forbidden.some(([first, last]) => code >= first && code <= last)
 
+/** Several lines: tabs and line feeds are allowed as well. */
+export function noteOf(text: string): string | undefined {
+  const trimmed = text.replaceAll('\r\n', '\n').trim()
+  const plain = line(trimmed.replaceAll(/[\n\t\u2028\u2029]/g, ' '), 4000)
+  return plain === undefined ? undefined : trimmed
+}
+
 export const nameOf = (text: string): string | undefined => line(text, 100)
 export const reasonOf = (text: string): string | undefined => line(text, 500)
 

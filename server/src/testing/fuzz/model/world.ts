@@ -39,7 +39,15 @@ export interface GlobalResource extends Resource {
   acts: AuditedAct[]
 }
 
-export const nouns = ['members', 'endpoints', 'domains', 'routing', 'api-keys', 'interventions'] as const
+export const nouns = [
+  'members',
+  'endpoints',
+  'domains',
+  'routing',
+  'api-keys',
+  'interventions',
+  'notes',
+] as const
 export type Noun = (typeof nouns)[number]
 
 export interface Project extends GlobalResource {
@@ -75,12 +83,15 @@ export interface World {
   mark: string
 }
 
+const ofEachNoun = <T>(make: () => T): Record<Noun, T> =>
+  Object.fromEntries(nouns.map((noun) => [noun, make()])) as Record<Noun, T>
+
 export const emptyProject = (): Pick<
   Project,
   'resources' | 'deletedIds' | 'acts' | 'mail' | 'replaying'
 > => ({
-  resources: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [], interventions: [] },
-  deletedIds: { members: [], endpoints: [], domains: [], routing: [], 'api-keys': [], interventions: [] },
+  resources: ofEachNoun(() => []),
+  deletedIds: ofEachNoun(() => []),
   acts: [],
   mail: { messages: [], suppressed: [] },
   replaying: [],
