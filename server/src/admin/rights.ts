@@ -16,7 +16,7 @@ const full: readonly Rights[] = ['full']
 export const allowedRights = {
   'overview.show': everyone,
   'search.find': everyone,
-  'trace.find': support,
+  'trace.find': everyone,
   'messages.search': everyone,
 
   'projects.list': everyone,

@@ -5,6 +5,7 @@ import type { AuditEntry } from '../../api/operations.gen.ts'
 import { useMany, useOne } from '../../api/queries.ts'
 import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { Changes, differences } from '../../components/changes.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
@@ -50,9 +51,11 @@ function EntryOf({ entry }: { entry: AuditEntry }) {
   return (
     <>
       <PageHead title={sentenceOf(entry, names)} above={<Above entry={entry} />}>
-        <Button variant="default" onClick={() => start(undoEntry(entry))}>
-          Undo…
-        </Button>
+        <Can change="audit.undo">
+          <Button variant="default" onClick={() => start(undoEntry(entry))}>
+            Undo…
+          </Button>
+        </Can>
       </PageHead>
       <Stack gap="xl">
         {entry.reason && <blockquote className={classes.reason}>{entry.reason}</blockquote>}

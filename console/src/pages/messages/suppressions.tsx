@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { Suppression } from '../../api/operations.gen.ts'
 import { usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { To } from '../../components/link.tsx'
 import { type Column, List } from '../../components/list.tsx'
 import { RelativeTime } from '../../components/relative-time.tsx'
@@ -76,10 +77,14 @@ export function Suppressions() {
           caused by a complaint.
         </Text>
         <Group gap="xs">
-          <Button variant="default" onClick={() => start(importSuppressions(Number(projectId)))}>
-            Import
-          </Button>
-          <Button onClick={() => start(createSuppression(Number(projectId)))}>Suppress address</Button>
+          <Can change="suppressions.import">
+            <Button variant="default" onClick={() => start(importSuppressions(Number(projectId)))}>
+              Import
+            </Button>
+          </Can>
+          <Can change="suppressions.create">
+            <Button onClick={() => start(createSuppression(Number(projectId)))}>Suppress address</Button>
+          </Can>
         </Group>
       </Group>
       <List

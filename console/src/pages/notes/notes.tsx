@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { Note } from '../../api/operations.gen.ts'
 import { useAnswer } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { useActOn } from '../../components/act/use-act-on.ts'
 import { number } from '../../components/numbers.ts'
 import { RelativeTime } from '../../components/relative-time.tsx'
@@ -23,9 +24,11 @@ export function Notes({ projectId }: { projectId: number }) {
     <section>
       <Group justify="space-between" mb="sm">
         <Title order={2}>Notes</Title>
-        <Button variant="default" size="compact-md" onClick={() => start(createNote(projectId))}>
-          Add note
-        </Button>
+        <Can change="notes.create">
+          <Button variant="default" size="compact-md" onClick={() => start(createNote(projectId))}>
+            Add note
+          </Button>
+        </Can>
       </Group>
       <QueryState query={query} rows={3}>
         {({ data }) => {
@@ -63,8 +66,9 @@ function NoteOf({ note }: { note: Note }) {
         <RowMenu
           of={`note ${note.id}`}
           acts={[
-            { label: 'Edit note', onClick: () => actOn('notes.show', path, editNote) },
+            { operation: 'notes.edit', label: 'Edit note', onClick: () => actOn('notes.show', path, editNote) },
             {
+              operation: 'notes.delete',
               label: 'Delete note',
               onClick: () => actOn('notes.show', path, deleteNote),
               isDangerous: true,

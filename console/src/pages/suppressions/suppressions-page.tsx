@@ -4,6 +4,7 @@ import { ApiError } from '../../api/api-error.ts'
 import type { PlatformSuppression } from '../../api/operations.gen.ts'
 import { type Page, useAnswer, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
+import { Can } from '../../components/act/can.tsx'
 import { ExactInput } from '../../components/exact-input.tsx'
 import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { type Column, List } from '../../components/list.tsx'
@@ -36,11 +37,13 @@ export function SuppressionsPage() {
     { title: 'Since', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
     {
       title: 'More',
+      changes: ['platform-suppressions.delete'],
       cell: (row) => (
         <RowMenu
           of={row.address}
           acts={[
             {
+              operation: 'platform-suppressions.delete',
               label: 'Delete from list',
               onClick: () => start(deletePlatformSuppression(row)),
               isDangerous: true,
@@ -56,10 +59,14 @@ export function SuppressionsPage() {
         title="Suppressions"
         below="No project can send to these addresses. Bounces and complaints never add an address here."
       >
-        <Button variant="default" onClick={() => start(importPlatformSuppressions)}>
-          Import
-        </Button>
-        <Button onClick={() => start(createPlatformSuppression)}>Suppress address</Button>
+        <Can change="platform-suppressions.import">
+          <Button variant="default" onClick={() => start(importPlatformSuppressions)}>
+            Import
+          </Button>
+        </Can>
+        <Can change="platform-suppressions.create">
+          <Button onClick={() => start(createPlatformSuppression)}>Suppress address</Button>
+        </Can>
       </PageHead>
       <FilterBar count={countOf(address)}>
         <ExactInput

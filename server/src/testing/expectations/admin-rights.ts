@@ -12,7 +12,7 @@ const none: readonly Limited[] = []
 export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'overview.show': read,
   'search.find': read,
-  'trace.find': ['support'],
+  'trace.find': read,
   'messages.search': read,
 
   'projects.list': read,

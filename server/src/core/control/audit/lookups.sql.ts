@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+import type { OneStatement, ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
 
 export interface Lookup {
   actorId: number
@@ -32,7 +32,7 @@ export function selectLookups(
   return query.execute()
 }
 
-export async function deleteOldLookups(tx: Tx, days: number, atMost: number): Promise<number> {
+export async function deleteOldLookups(tx: OneStatement, days: number, atMost: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from control.lookups where ctid = any(array(
       select ctid from control.lookups where created_at < postern.now() - make_interval(days => ${days})

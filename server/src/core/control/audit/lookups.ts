@@ -3,7 +3,7 @@
  * reads are recorded here. One row per request, not chained, deleted after 90 days. The rate limit per user bounds their
  * number.
  */
-import type { Db, ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Db, OneStatement, ReadTx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { deleteOldLookups, insertLookup, type Lookup, type LookupRow, selectLookups } from './lookups.sql.ts'
 
@@ -46,4 +46,4 @@ export const lookupView = (row: LookupRow) => ({
 })
 
 /** Returns the number of deleted rows. */
-export const purgeLookups = (tx: Tx): Promise<number> => deleteOldLookups(tx, keptDays, purgedAtOnce)
+export const purgeLookups = (tx: OneStatement): Promise<number> => deleteOldLookups(tx, keptDays, purgedAtOnce)
