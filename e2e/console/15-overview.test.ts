@@ -49,7 +49,7 @@ describe('the overview', () => {
   it('shows mail, rates, the queue and every cause of attention, with links', async () => {
     await fill()
     await page.reload()
-    await page.getByText('Recipients per hour').waitFor()
+    await page.getByText('Recipients per hour').first().waitFor()
     await page.getByText('2.5 %', { exact: true }).first().waitFor()
     await row(/Bulk mail policy fired Bounce rate of 10 % or more/).waitFor()
     await row(/Bulk mail over plan 1 of 0 members/).waitFor()
@@ -64,7 +64,7 @@ describe('the overview', () => {
       .click()
     await page.waitForURL(/\/sending$/)
     await checkScreens(session, 'overview', '/console/', async (window) => {
-      await window.getByText('Recipients per hour').waitFor()
+      await window.getByText('Recipients per hour').first().waitFor()
       await window.getByRole('table', { name: 'Last changes' }).waitFor()
       await window.getByRole('link', { name: 'Ada started a lock on Acme' }).waitFor()
     })
