@@ -127,8 +127,8 @@ describe('suppressions for all projects', () => {
       window.getByText('fay@example.net').waitFor(),
     )
 
-    await page.getByLabel('Address').fill('FAY@example.net')
-    await page.getByLabel('Address').press('Enter')
+    await page.getByRole('textbox', { name: 'Address' }).fill('FAY@example.net')
+    await page.getByRole('textbox', { name: 'Address' }).press('Enter')
     await row(/dee@example\.net/).waitFor({ state: 'detached' })
     await row(/fay@example\.net/).waitFor()
     await page.goto('/console/suppressions?address=nobody@example.net')

@@ -1340,7 +1340,8 @@ grant select on control.audit_heads to postern_readonly;
 -- (core/control/audit/addresses.ts). Stored outside the chain, because a person may request erasure.
 create table control.audit_people (
   audit_id bigint not null,
-  part text not null,
+  -- The addresses of a list come last, so that a row is read without them.
+  part text collate "C" not null,
   project_id bigint,
   salt bytea not null check (length(salt) = 16),
   email text,

@@ -25,7 +25,7 @@ export function Notes({ projectId }: { projectId: number }) {
       <Group justify="space-between" mb="sm">
         <Title order={2}>Notes</Title>
         <Can change="notes.create">
-          <Button variant="default" size="compact-md" onClick={() => start(createNote(projectId))}>
+          <Button variant="default" size="compact-sm" onClick={() => start(createNote(projectId))}>
             Add note
           </Button>
         </Can>

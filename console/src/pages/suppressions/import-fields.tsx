@@ -46,7 +46,7 @@ export function ImportFields({
       <Group gap="sm">
         <FileButton onChange={choose} accept=".csv,.txt,text/csv,text/plain">
           {(props) => (
-            <Button variant="default" size="compact-md" {...props}>
+            <Button variant="default" size="compact-sm" {...props}>
               Choose file
             </Button>
           )}

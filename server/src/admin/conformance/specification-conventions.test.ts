@@ -228,7 +228,9 @@ describe('types', () => {
 })
 
 describe('an edit that changes nothing', () => {
-  const harmless = mutations.flatMap((operation) =>
+  // Suppressions are added, not edited; they have tests of their own.
+  const edited = mutations.filter(({ id }) => !/^(platform-)?suppressions\./.test(id))
+  const harmless = edited.flatMap((operation) =>
     (scenarios[operation.id] ?? [])
       .filter(({ changesNothing }) => changesNothing)
       .map((scenario) => ({ operation, scenario })),

@@ -7,13 +7,16 @@
  *   a list of addresses    {"list_digest": "…", "count": 9500}: the SHA-256 of the sorted digests of all its addresses
  *
  * The address or text itself is stored in control.audit_people under the path of its field (`before.forward_to`,
- * `related.0.after.address`, `after.addresses.17`) and can be erased there.
+ * `related.0.after.address`, `~after.addresses.17` in a list) and can be erased there.
  */
 import { createHash } from 'node:crypto'
 
 const addressFields: ReadonlySet<string> = new Set(['address', 'email', 'forward_to'])
 const textField = 'text'
 const listField = 'addresses'
+
+/** The paths in lists begin with this character, and sort after all others. */
+export const firstOfList = '~'
 
 /** Whether the value at this path is a text and not an address. */
 export const isTextPath = (path: string): boolean => path.endsWith(`.${textField}`)
@@ -48,7 +51,7 @@ export function withoutAddresses<T>(
 ): T {
   return mapped(value, path, (part, at, field) => {
     if (field === listField && Array.isArray(part)) {
-      const digests = part.map((address, index) => digestOf(`${at}.${index}`, String(address)))
+      const digests = part.map((address, index) => digestOf(`${firstOfList}${at}.${index}`, String(address)))
       return { list_digest: listDigest(digests), count: digests.length }
     }
     if (typeof part !== 'string') return undefined

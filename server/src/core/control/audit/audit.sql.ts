@@ -1,5 +1,6 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { ReadTx, Schema } from '../../../platform/db/db.ts'
+import { firstOfList } from './addresses.ts'
 
 type Row = Selectable<Schema['control.audit']>
 type Person = Selectable<Schema['control.audit_people']>
@@ -65,7 +66,7 @@ const rows = (tx: ReadTx) =>
       'subject.name as subject_name',
       sql<Record<string, string | null>>`(
         select coalesce(json_object_agg(p.part, coalesce(p.email, p.name)), '{}') from control.audit_people p
-         where p.audit_id = a.id and p.part not like '%.addresses.%')`.as('addresses'),
+         where p.audit_id = a.id and p.part < ${firstOfList})`.as('addresses'),
     ])
 
 export const find = (tx: ReadTx, id: number): Promise<AuditRow | undefined> =>

@@ -292,7 +292,7 @@ class PeopleLists {
 
   /** False if the part does not belong to a list. */
   take(part: unknown, digest: string): boolean {
-    const [, path = '', index = ''] = /^(.*)\.(0|[1-9]\d{0,8})$/.exec(String(part)) ?? []
+    const [, path = '', index = ''] = /^~(.*)\.(0|[1-9]\d{0,8})$/.exec(String(part)) ?? []
     const list = this.#lists.get(path)
     if (!list || Number(index) >= list.count || list.found.has(index)) return false
     list.found.set(index, digest)
