@@ -425,7 +425,7 @@ describe('a user', () => {
   test('has these fields and no credentials, in every response', async () => {
     const { id } = await makeUser()
     const shown = await admin.get(`/users/${id}`)
-    assertShape(shown.body, user)
+    assertShape(shown.body, user, ['rights'])
     const listed = await admin.get('/users?limit=1')
     assert.equal(JSON.stringify(listed.body.data[0]), shown.text)
     const edited = await admin.patch(`/users/${id}`, { role: 'admin', reason })
