@@ -107,7 +107,7 @@ function operationType(operation: Operation): string {
 
 /** The schemas referenced by the operations, directly or indirectly. */
 function schemasIn(text: string, schemas: Record<string, Schema>): [name: string, schema: Schema][] {
-  const found = new Set<string>(['Preview'])
+  const found = new Set<string>()
   const visit = (part: string): void => {
     for (const name of Object.keys(schemas)) {
       if (found.has(name) || !new RegExp(`\\b${name}\\b`).test(part)) continue
@@ -115,7 +115,7 @@ function schemasIn(text: string, schemas: Record<string, Schema>): [name: string
       visit(typeOf(schemas[name] ?? {}))
     }
   }
-  visit(text)
+  visit(`${text} Preview`)
   return Object.entries(schemas).filter(([name]) => found.has(name))
 }
 

@@ -172,6 +172,17 @@ const suppressions = createRoute({
     'SuppressionsPage',
   ),
 })
+const bulkList = createRoute({
+  getParentRoute: () => root,
+  path: '/bulk',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('./pages/bulk/bulk-list-page.tsx'), 'BulkListPage'),
+})
+const bulk = createRoute({
+  getParentRoute: () => root,
+  path: '/bulk/$id',
+  component: lazyRouteComponent(() => import('./pages/bulk/bulk-page.tsx'), 'BulkPage'),
+})
 const users = createRoute({
   getParentRoute: () => root,
   path: '/users',
@@ -209,6 +220,8 @@ export const router = createRouter({
     policy,
     editPolicy,
     suppressions,
+    bulkList,
+    bulk,
     users,
   ]),
   basepath: '/console',

@@ -1869,6 +1869,57 @@ return exists (select from control.platform_suppressions where address = lower(w
 revoke execute on function control.is_platform_suppressed(text) from public;
 grant execute on function control.is_platform_suppressed(text) to postern_admin, postern_customer;
 
+-- Bulk actions: one operation on many projects. A worker performs it on each of the projects in control.bulk_items, in a
+-- transaction that also locks this row and updates the item. Two workers therefore never perform the same bulk action at the
+-- same time, and a change is neither lost nor made twice if a worker dies.
+--   running ↔ stopped       by an administrator
+--   running → stopped       the administrator who started it may no longer perform the operation (worker)
+--   running → finished      no item is pending (worker)
+create table control.bulk_actions (
+  -- Also in the audit rows of the changes.
+  id uuid primary key,
+  operation text not null,
+  -- The filter that selected the projects, once, at the start. Null: the request contained their ids.
+  filter jsonb,
+  -- The body of the operation, without the reason.
+  body jsonb not null,
+  reason text not null,
+  started_by bigint not null references control.users,
+  request_id text not null,
+  -- The number of items, in total and by state.
+  matched integer not null,
+  changed integer not null default 0,
+  unchanged integer not null default 0,
+  refused integer not null default 0,
+  stopped_at timestamptz,
+  stopped_because text check (stopped_because in ('administrator', 'rights')),
+  finished_at timestamptz,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  check ((stopped_at is null) = (stopped_because is null))
+);
+-- At most one of each administrator is running.
+create unique index on control.bulk_actions (started_by) where stopped_at is null and finished_at is null;
+create index on control.bulk_actions (created_at);
+grant select, insert, update, delete on control.bulk_actions to postern_admin;
+grant select on control.bulk_actions to postern_readonly;
+
+-- The projects of a bulk action. Without a foreign key to the project: an item whose project does not exist is refused.
+create table control.bulk_items (
+  bulk_id uuid not null references control.bulk_actions on delete cascade,
+  project_id bigint not null,
+  state text not null default 'pending' check (state in ('pending', 'changed', 'unchanged', 'refused')),
+  -- The error code and its message.
+  error text check ((error is not null) = (state = 'refused')),
+  message text check ((message is not null) = (state = 'refused')),
+  primary key (bulk_id, project_id)
+);
+create index on control.bulk_items (bulk_id, project_id) where state = 'pending';
+create index on control.bulk_items (bulk_id, project_id) where state = 'refused';
+call postern.protect('control.bulk_items');
+grant select, insert, update, delete on control.bulk_items to postern_admin;
+grant select on control.bulk_items to postern_readonly;
+
 -- Policies: rules that are evaluated for every project and every five minutes (mail.sending_counters). In the mode `shadow`
 -- a firing is only recorded; in the mode `enforce` it starts an intervention.
 create table control.policies (

@@ -1,7 +1,7 @@
 import { ApiError, apiErrorOf, withTimeout } from './api-error.ts'
 import { type Operations, operations, type Preview } from './operations.gen.ts'
 import { signInCount } from './sign-in-gate.ts'
-import { discardToken, getToken } from './token.ts'
+import { discardToken, getToken, signInAgain } from './token.ts'
 
 export type OperationId = keyof Operations
 export type PathOf<Id extends OperationId> = Operations[Id]['path']
@@ -78,7 +78,8 @@ async function perform<Id extends OperationId, T>(
   for (let isSecond = false; ; isSecond = true) {
     const token = isOwnSession ? undefined : await getToken()
     if (isWrite && signInCount() !== signInsBefore) {
-      const message = 'Your session has expired. Nothing was changed. Review the change and submit it again.'
+      const cause = isSecond ? 'You have signed in again.' : 'Your session has expired.'
+      const message = `${cause} Nothing was changed. Review the change and submit it again.`
       throw new ApiError(401, 'signed_out', message)
     }
     const answer = await withTimeout(
@@ -86,13 +87,15 @@ async function perform<Id extends OperationId, T>(
         const response = await fetchOnce(id, request, token, signal)
         if (response.ok) return { value: await read(response) }
         const error = await apiErrorOf(response)
-        if (error.status !== 401 || isOwnSession || isSecond) throw error
+        if (error.status !== 401 || isOwnSession || (isSecond && !isWrite)) throw error
         return undefined
       },
       { ...request, isWrite },
     )
     if (answer) return answer.value
     discardToken(token)
+    // The server also rejects a new token if the change requires a recent second factor.
+    if (isSecond) await signInAgain()
   }
 }
 

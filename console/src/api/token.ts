@@ -53,6 +53,17 @@ async function requestToken(): Promise<string> {
   }
 }
 
+/**
+ * For a change that requires a recent second factor. Ends the session, because only a new session has a new second factor, and
+ * waits until the user has signed in. Forms and pages keep their state.
+ */
+export async function signInAgain(): Promise<void> {
+  const response = await withTimeout((signal) => fetch('/v1/auth/sign-out', { method: 'POST', signal }))
+  if (!response.ok) throw await apiErrorOf(response)
+  discardToken()
+  await waitForSignIn('second factor')
+}
+
 async function isSignedIn(): Promise<boolean> {
   const response = await withTimeout((signal) => fetch('/v1/auth/session', { cache: 'no-store', signal }))
   return response.ok

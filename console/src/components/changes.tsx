@@ -99,10 +99,11 @@ const labels: Record<string, string> = {
   window_minutes: 'Window (minutes)',
   duration_minutes: 'Duration (minutes)',
   cooldown_minutes: 'Cooldown (minutes)',
+  matched: 'Projects',
 }
 
 /** `is_locked` is shown as "Locked", `last_checked_at` as "Last checked". */
-function labelOf(field: string): string {
+export function labelOf(field: string): string {
   const words = field.replace(/^is_/, '').replace(/_at$/, '').replaceAll('_', ' ')
   return labels[field] ?? words.charAt(0).toUpperCase() + words.slice(1)
 }
@@ -137,7 +138,7 @@ function Value({ of, name, isNew = false }: { of: unknown; name: string | undefi
   )
 }
 
-function textOf(value: unknown): string {
+export function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (isTime(value)) return localTime(value)
   if (typeof value === 'string') return value

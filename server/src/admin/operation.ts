@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { VerifyingKeys } from '../core/control/audit/keys.ts'
-import type { Change } from '../core/control/audit/record.ts'
+import type { Actor, Change } from '../core/control/audit/record.ts'
 import type { Caps, LimitException } from '../core/control/caps/caps.ts'
 import type { DomainDeps, KeyedDeps } from '../core/control/domains/domains.ts'
 import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
@@ -16,6 +16,7 @@ import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
 import type { OperationId } from './rights.ts'
+import type { BulkPreview } from './bulk/preview-wire.ts'
 
 /**
  * The two kinds of administrative operations: mutations and queries. An operation declares its schema and its logic;
@@ -85,6 +86,8 @@ export interface MutationResult<Answer> {
   onAudited?: (auditId: number) => Promise<void>
   /** API names of the changed fields, if a changed field may require a reason (reason.ts). */
   changedFields?: readonly string[]
+  /** Part of the preview: what a bulk action would do. */
+  bulk?: Static<typeof BulkPreview> | undefined
 }
 
 interface Described {
@@ -108,7 +111,7 @@ export interface MutationCall<Params, Body, Target, Preloaded> {
   params: Params
   body: Body
   target: Target
-  /** The result of `preload`. */
+  /** The result of `preload` or `prepare`. */
   preloaded: Preloaded
   reason: string | null
 }
@@ -142,6 +145,8 @@ export interface Mutation<
    * (core/control/domains/dkim-key-pool.ts).
    */
   makesDkimKey?: true
+  /** Requires two-factor authentication within the last ten minutes, except for a dry run. */
+  needsRecentSecondFactor?: true
   /** The operation's error codes in addition to those of its kind, for the OpenAPI document. */
   refusals?: readonly ErrorCode[]
   /**
@@ -160,6 +165,11 @@ export interface Mutation<
    * when the mail database is unavailable or too slow, `preloaded` is undefined.
    */
   preloadFor?: 'preview' | 'detail'
+  /** Instead of `preload`, for work that is too long for one transaction. It may reject the request. `target` cannot use it. */
+  prepare?(
+    deps: AdminDeps,
+    call: { actor: Actor; requestId: string; body: Static<TObject<Body>>; isDryRun: boolean },
+  ): Promise<Preloaded>
   /**
    * For policies: what the new configuration would have done in the past. Part of the preview, and read before the dry run's
    * transaction begins. Undefined if the policy does not exist, or if the change makes no difference.

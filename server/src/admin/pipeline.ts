@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { requireRecentSecondFactor } from '../core/control/access/verify-access-token.ts'
 import type { Actor } from '../core/control/audit/record.ts'
 import { recordAudit } from '../core/control/audit/record.ts'
 import type { OfferedKeyPair } from '../core/control/domains/dkim-key-pool.ts'
@@ -29,6 +30,20 @@ export interface MutationRequest {
   ifMatch: IfMatch | undefined
   idempotencyKey: string | undefined
   isDryRun: boolean
+  /** When the actor completed two-factor authentication, if that is known. */
+  secondFactorAt?: Date | null
+  bulkItem?: BulkItem
+}
+
+/** For a change that is part of a bulk action. */
+export interface BulkItem {
+  bulkId: string
+  /** Called first in the transaction. */
+  begin?(tx: Tx): Promise<void>
+  /** Called when the operation has succeeded, before its audit row is written. */
+  end(tx: Tx, isChanged: boolean): Promise<void>
+  /** The dry run only determines whether the operation would succeed. */
+  skipsPreview?: true
 }
 
 export async function perform(
@@ -37,19 +52,25 @@ export async function perform(
   deps: AdminDeps,
 ): Promise<HttpResponse> {
   const { db, vault, domains, endpoints, endpointCommands, caps } = deps
-  const { params, isDryRun } = request
+  const { params, isDryRun, bulkItem } = request
   const { reason: givenReason, ...body } = request.body
   const reason = reasonOf(givenReason)
+  if (operation.needsRecentSecondFactor && !isDryRun)
+    requireRecentSecondFactor(request.secondFactorAt ?? null)
   const repeatable = isDryRun ? undefined : idempotentRequest(operation, request)
-  const preloaded = await preloadOf(operation, request, body, deps)
+  const { rejection, preloaded } = operation.prepare
+    ? await prepared(() => operation.prepare?.(deps, { ...request, body }))
+    : { rejection: undefined, preloaded: await preloadOf(operation, request, body, deps) }
   const backtest = isDryRun ? await backtestOf(operation, request, body, deps) : undefined
 
   const work = async (tx: Tx, pair: OfferedKeyPair): Promise<HttpResponse> => {
+    await bulkItem?.begin?.(tx)
     await repeatable?.claim(tx)
     const deleting = methodOf(operation) === 'DELETE' ? repeatable : undefined
     const found = await findTarget(() => operation.target(tx, params, preloaded), tx, deleting)
     const before = found.deletion ?? (await repeatable?.findResponse(tx))
     if (before) return { ...before, isRepeated: true }
+    if (rejection) throw rejection
     const { target } = found
     if (honoursIfMatch(operation)) requireVersion(request.ifMatch, target as { version: number })
     if (!isDryRun) requireReasonBeforeRun(operation, reason)
@@ -69,9 +90,11 @@ export async function perform(
       preloaded,
       reason,
     })
-    if (isDryRun) return asResponse(200, await previewOf(operation, result, backtest))
+    if (!isDryRun) requireReasonForResult(operation, result, reason)
+    await bulkItem?.end(tx, result.audit !== unchanged)
+    if (isDryRun)
+      return asResponse(200, bulkItem?.skipsPreview ? null : await previewOf(operation, result, backtest))
 
-    requireReasonForResult(operation, result, reason)
     if (result.audit !== unchanged) {
       const auditId = await recordAudit(tx, {
         actor: request.actor,
@@ -83,6 +106,7 @@ export async function perform(
         reason,
         limitException: result.audit.limitException ?? null,
         subject: result.audit.subject ?? null,
+        bulkId: bulkItem?.bulkId,
       })
       await result.onAudited?.(auditId)
     }
@@ -94,6 +118,18 @@ export async function perform(
   return domains.pairs.offer(wanted, (pair) =>
     isDryRun ? db.dryRun((tx) => work(tx, pair)) : db.transaction((tx) => work(tx, pair)),
   )
+}
+
+/** A repeated request gets the stored response, even if it would be rejected now. */
+async function prepared(
+  prepare: () => Promise<unknown> | undefined,
+): Promise<{ rejection: PosternError | undefined; preloaded: unknown }> {
+  try {
+    return { rejection: undefined, preloaded: await prepare() }
+  } catch (error) {
+    if (error instanceof PosternError) return { rejection: error, preloaded: undefined }
+    throw error
+  }
 }
 
 /** Null if it failed: a preview without it is better than none, above all when a policy has to be turned off. */
@@ -113,12 +149,13 @@ async function backtestOf(
 
 async function preloadOf(
   operation: Mutation,
-  { params, isDryRun }: MutationRequest,
+  { params, isDryRun, bulkItem }: MutationRequest,
   body: Record<string, unknown>,
   { mailDbFor, caps }: AdminDeps,
 ): Promise<unknown> {
   const { preload, preloadFor } = operation
-  if (!preload || (preloadFor === 'preview' && !isDryRun)) return undefined
+  const hasPreview = isDryRun && !bulkItem?.skipsPreview
+  if (!preload || (preloadFor === 'preview' && !hasPreview)) return undefined
   try {
     return await mailDbFor(params['project_id'] as number).read((mail) => preload(mail, params, body, caps))
   } catch (error) {

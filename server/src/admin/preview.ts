@@ -2,7 +2,9 @@ import Type, { type Static } from 'typebox'
 import type { Change } from '../core/control/audit/record.ts'
 import { Backtest } from '../core/control/policies/wire.ts'
 import { ImportReport } from '../core/shared/address-import.ts'
+import { BulkPreview } from './bulk/preview-wire.ts'
 import { type Audited, type Mutation, type MutationResult, type Sentences, unchanged } from './operation.ts'
+import { Changes, Effects, Warnings } from './preview-fields.ts'
 import { needsReason } from './reason.ts'
 
 /**
@@ -25,26 +27,12 @@ export const Preview = Type.Object(
   {
     operation: Type.String(),
     reason_required: Type.Boolean({ description: 'Whether a `reason` is required.' }),
-    changes: Type.Array(
-      Type.Object(
-        {
-          resource: Type.String(),
-          id: Type.Union([Type.Integer(), Type.String(), Type.Null()], {
-            description: 'Null for a resource that does not exist yet.',
-          }),
-          field: Type.String(),
-          before: Type.Unknown(),
-          after: Type.Unknown({ description: 'Also null for values that are known only after the change.' }),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-    effects: Type.Array(Type.String(), { description: 'Consequences of the change, as sentences.' }),
-    warnings: Type.Array(Type.String(), {
-      description: 'Points to consider before making the change, as sentences.',
-    }),
+    changes: Changes,
+    effects: Effects,
+    warnings: Warnings,
     backtest: Type.Optional(Backtest),
     report: Type.Optional(ImportReport),
+    bulk: Type.Optional(BulkPreview),
   },
   { title: 'Preview', additionalProperties: false },
 )
@@ -65,6 +53,7 @@ export async function previewOf(
     warnings: [...(await sentencesOf(result.warnings)), ...(backtest === null ? [noBacktest] : [])],
     ...(backtest && { backtest }),
     ...(result.report && { report: result.report }),
+    ...(result.bulk && { bulk: result.bulk }),
   }
 }
 

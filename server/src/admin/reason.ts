@@ -26,6 +26,9 @@ const DocumentedReason = { ...Reason, minLength: 1, maxLength: 500 }
 const reasonedOperations: ReadonlySet<string> = new Set([
   'audit.undo',
   'users.edit',
+  'bulk.create',
+  'bulk.stop',
+  'bulk.resume',
   'queue.hold',
   'queue.release',
   'queue.discard',

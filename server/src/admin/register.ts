@@ -89,6 +89,7 @@ async function mutate(
     ifMatch: ifMatchOf(headers['if-match']),
     idempotencyKey: idempotencyKeyOf(headers['idempotency-key']),
     isDryRun: isDryRun(query),
+    secondFactorAt: request.user?.secondFactorAt ?? null,
   }
   const answer = await namingMissingProject(deps.db, params, () => perform(operation, mutation, deps))
   return sendResponse(reply, answer)

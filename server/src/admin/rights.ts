@@ -114,6 +114,12 @@ export const allowedRights = {
   'reversals.show': everyone,
   'reversals.delete': full,
 
+  'bulk.list': everyone,
+  'bulk.create': full,
+  'bulk.show': everyone,
+  'bulk.stop': full,
+  'bulk.resume': full,
+
   'plans.list': everyone,
   'plans.create': full,
   'plans.show': everyone,

@@ -15,6 +15,11 @@ import { showAudit } from './audit/show-audit.ts'
 import { undoEntryOperation } from './audit/undo-entry.ts'
 import { verifyAuditQuery } from './audit/verify-audit.ts'
 import { type AuthenticateDeps, authenticateRequests } from './authenticate-request.ts'
+import { createBulkOperation } from './bulk/create-bulk.ts'
+import { listBulkQuery } from './bulk/list-bulk.ts'
+import { resumeBulkOperation } from './bulk/resume-bulk.ts'
+import { showBulk } from './bulk/show-bulk.ts'
+import { stopBulkOperation } from './bulk/stop-bulk.ts'
 import { listDiscardsQuery } from './discards/list-discards.ts'
 import { resumeDiscardOperation } from './discards/resume-discard.ts'
 import { showDiscard } from './discards/show-discard.ts'
@@ -215,6 +220,12 @@ const resourceOperations = [
   importPlatformSuppressionsOperation,
   showPlatformSuppression,
   deletePlatformSuppressionOperation,
+
+  listBulkQuery,
+  createBulkOperation,
+  showBulk,
+  stopBulkOperation,
+  resumeBulkOperation,
 
   listUsersQuery,
   showUser,

@@ -1,4 +1,5 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { performBulkActions } from '../admin/bulk/perform-bulk.ts'
 import type { Config } from '../config/config.ts'
 import { type BetterAuth, createBetterAuth } from '../core/control/access/better-auth.ts'
 import type { KeyTiming } from '../core/control/access/issuer-keys.ts'
@@ -55,6 +56,7 @@ import { SesTransport } from '../providers/ses-transport.ts'
 import { ServiceProvider, smtpAddressOf } from '../providers/smtp-transport.ts'
 import type { Transport } from '../providers/transport.ts'
 import type { WorkerDeps } from '../worker/worker.ts'
+import { adminDeps } from './admin-deps.ts'
 import { acceptanceOf, keysIn, mayClaimIn, openCells, type Replicas, setReplicaAge } from './cells.ts'
 
 /** The dependencies of a running process, constructed once, without a framework. */
@@ -321,6 +323,7 @@ export const workerDeps = ({
   runner,
   log,
   systemMail,
+  ...rest
 }: Context): WorkerDeps => ({
   db: db.admin,
   hints,
@@ -330,6 +333,8 @@ export const workerDeps = ({
   hasJobs: home === undefined || config.cells.length === 0,
   hasCopies: replicas.size > 0,
   mailOf: cells.mailOf,
+  performBulkActions: (signal) =>
+    performBulkActions({ ...adminDeps({ config, db, cells, vault, ...rest }), log }, signal),
   retentionDays: config.retentionDays,
   bodyRetentionHours: config.bodyRetentionHours,
   activityRetentionDays: config.activityRetentionDays,

@@ -1,7 +1,6 @@
 import { adminRoutes } from '../admin/routes.ts'
+import { adminDeps } from '../context/admin-deps.ts'
 import { type Context, kumomtaDeps, snsDeps } from '../context/context.ts'
-import { trustedKeysOf } from '../core/control/audit/keys.ts'
-import { verpKeysOf } from '../core/mail/feedback/match-bounce.ts'
 import { linkKeysOf } from '../core/mail/inbound/link.ts'
 import { forwardPageRoutes } from '../customer/forward-page.ts'
 import { customerRoutes } from '../customer/routes.ts'
@@ -29,7 +28,7 @@ export interface Api {
 }
 
 export function createApi(context: Context, consoleFolder = builtConsole): Api {
-  const { config, log, db, cells, authenticate, vault, domains, endpoints, orders, signIn, sending } = context
+  const { config, log, db, cells, authenticate, domains, endpoints, orders, signIn, sending } = context
   const app = createHttpServer({
     log,
     trustedProxies: config.trustedProxies,
@@ -63,21 +62,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
   })
 
   adminRoutes(app, {
-    db: db.admin,
-    mailDbFor: (projectId) => cells.of(projectId).admin,
-    cells,
-    returnPathKeys: verpKeysOf(config.masterKeys),
-    vault,
-    domains,
-    endpoints,
-    endpointCommands: orders,
-    caps: config,
-    sendingRules: sending.rules,
-    audit: {
-      keys: trustedKeysOf(config),
-      checkpointFile: config.auditCheckpointFile,
-      isFileFirst: config.auditPublicKeys.size > 0,
-    },
+    ...adminDeps(context),
     authenticate,
     addressLimit,
     userLimit: createRateLimit(config.requestsPerUser, 'this user'),

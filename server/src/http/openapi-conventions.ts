@@ -152,6 +152,11 @@ const ownTags: Tag[] = [
     description: 'The times at which policies fired for projects.',
   },
   {
+    name: 'bulk',
+    'x-displayName': 'Bulk actions',
+    description: 'One operation on many projects.',
+  },
+  {
     name: 'domains',
     'x-displayName': 'Domains',
     description: "A project's mail domains, and the DNS records that verify and protect them.",

@@ -6,6 +6,7 @@ import { maintainAttention } from '../core/control/attention/attention.ts'
 import { runCheckpoints, type SignerConnection } from '../core/control/audit/checkpoints.ts'
 import { purgeDenials } from '../core/control/audit/denials.ts'
 import { purgeLookups } from '../core/control/audit/lookups.ts'
+import { purgeBulkActions } from '../core/control/bulk/bulk.ts'
 import { purgeDiscards } from '../core/control/discards/discards.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
@@ -68,6 +69,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
     'old firings': () => purge(db, purgeFirings),
+    'old bulk actions': () => purge(db, purgeBulkActions),
     'old discards': () => purge(db, purgeDiscards),
     'progress of old discards': purgeEach(purgeDiscardProgress),
     'state of ended paces': purgeEach(purgeEndedPaces),

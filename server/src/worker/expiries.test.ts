@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { workerDeps } from '../context/context.ts'
 import type { UnscopedDb } from '../platform/db/db.ts'
 import { fixtures } from '../testing/fixtures/fixtures.ts'
 import { mailRows } from '../testing/fixtures/mail-rows.ts'
@@ -21,7 +22,11 @@ const reason = 'Needed'
 async function whileRunning(work: () => Promise<unknown>): Promise<void> {
   const stopping = new AbortController()
   const { log, cells } = api.context
-  const running = runExpiries({ db, mailOf: cells.mailOf, log, everyMs: 50 }, stopping.signal)
+  const { performBulkActions } = workerDeps(api.context)
+  const running = runExpiries(
+    { db, mailOf: cells.mailOf, performBulkActions, log, everyMs: 50 },
+    stopping.signal,
+  )
   try {
     await work()
   } finally {
@@ -84,7 +89,10 @@ test('an idle worker executes one statement at a time', async () => {
   }
   const mailOf = () => assert.fail('the mail database was read')
   const stopping = new AbortController()
-  const running = runExpiries({ db: idle, mailOf, log: api.context.log, everyMs: 1 }, stopping.signal)
+  const running = runExpiries(
+    { db: idle, mailOf, performBulkActions: count('bulk'), log: api.context.log, everyMs: 1 },
+    stopping.signal,
+  )
   await eventually('three polls', async () => statements.length >= 3)
   stopping.abort()
   await running

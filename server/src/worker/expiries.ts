@@ -10,6 +10,8 @@ export interface ExpiryDeps {
   /** The control database. */
   db: UnscopedDb
   mailOf: MailOf
+  /** admin/bulk/perform-bulk.ts, with its dependencies. */
+  performBulkActions: (signal: AbortSignal) => Promise<void>
   log: Logger
   /** Shorter in tests. */
   everyMs?: number
@@ -20,11 +22,11 @@ const defaultEveryMs = 4_000
 
 /**
  * Applies expiries in the control database: ends interventions, and restores the values of temporary overrides. Also ends
- * gradual releases and executes discards, in the background, because both wait for the databases of mail. Runs until the
- * signal is aborted. Any number of workers can do this concurrently.
+ * gradual releases, executes discards and performs bulk actions, in the background, because these take longer. Runs until
+ * the signal is aborted. Any number of workers can do this concurrently.
  */
 export async function runExpiries(
-  { db, mailOf, log, everyMs = defaultEveryMs }: ExpiryDeps,
+  { db, mailOf, performBulkActions, log, everyMs = defaultEveryMs }: ExpiryDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const discarding = inBackground(
@@ -37,12 +39,18 @@ export async function runExpiries(
     'gradual releases could not be ended; retrying',
     log,
   )
+  const bulk = inBackground(
+    () => performBulkActions(signal),
+    'a bulk action could not be performed; retrying',
+    log,
+  )
   let isFailing = false
   while (!signal.aborted) {
     try {
       const due = await readDue(db)
       if (due.discards) discarding.start()
       if (due.drains) releasing.start()
+      if (due.bulkActions) bulk.start()
       await applyExpiries(db, due, signal)
       if (isFailing) log.info('expiries recovered')
       isFailing = false
@@ -54,7 +62,7 @@ export async function runExpiries(
     }
     await sleep(everyMs, undefined, { signal }).catch(() => {})
   }
-  await Promise.all([discarding.settled(), releasing.settled()])
+  await Promise.all([discarding.settled(), releasing.settled(), bulk.settled()])
 }
 
 /** Runs `work` at most once at the same time. */

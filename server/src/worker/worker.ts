@@ -26,7 +26,7 @@ import type { Handlers, JobRunner, Schedules } from '../platform/jobs/jobs.ts'
 import type { QueueName } from '../platform/jobs/queues.ts'
 import { type ChoreDeps, doChores, eachCell } from './chores.ts'
 import { type DispatchDeps, Dispatcher } from './dispatcher.ts'
-import { runExpiries } from './expiries.ts'
+import { type ExpiryDeps, runExpiries } from './expiries.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import { type OutboxRelayDeps, runOutboxRelays } from './outbox-relay.ts'
 import { WebhookDispatcher, type WebhookDispatcherDeps } from './webhook-dispatcher.ts'
@@ -53,6 +53,7 @@ export type WorkerDeps = CheckDeps &
     retentionDays: number
     dispatch: Omit<DispatchDeps, 'db' | 'log'>
     webhooks: Omit<WebhookDispatcherDeps, 'db' | 'log'>
+    performBulkActions: ExpiryDeps['performBulkActions']
     /** Hints sent in the control database. */
     hints: HintListener
     /** Whether any cell has a control replica, which needs a heartbeat. */
@@ -157,7 +158,7 @@ async function start(
   loops: readonly { start(): void }[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, mailOf, home, hasJobs, hasCopies, runner, log } = deps
+  const { db, mailOf, performBulkActions, home, hasJobs, hasCopies, runner, log } = deps
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
       const pending = await (home?.admin ?? db).read(pendingMigrations).catch(() => undefined)
@@ -169,7 +170,7 @@ async function start(
         await Promise.all([
           home && runOutboxRelays(relayDepsOf(deps, home), signal),
           hasJobs && hasCopies && keepHeartbeat({ db, log }, signal),
-          hasJobs && runExpiries({ db, mailOf, log }, signal),
+          hasJobs && runExpiries({ db, mailOf, performBulkActions, log }, signal),
         ])
         return
       }

@@ -4,6 +4,7 @@ import type { Preview } from '../../api/operations.gen.ts'
 import { Changes } from '../changes.tsx'
 import { ImportReportTable } from '../import-report.tsx'
 import classes from './act.module.css'
+import { Sample } from './sample.tsx'
 
 /** The server's preview of a mutation. */
 export function PreviewPanel({ query, isComplete }: { query: UseQueryResult<Preview>; isComplete: boolean }) {
@@ -33,7 +34,7 @@ function contentOf(query: UseQueryResult<Preview>, isComplete: boolean) {
     )
   }
   if (!query.data) return <Loader size="sm" role="status" aria-label="Loading preview" />
-  const { changes, effects, warnings, report } = query.data
+  const { changes, effects, warnings, report, bulk } = query.data
   return (
     <Stack gap="sm" opacity={query.isPlaceholderData ? 0.5 : 1}>
       {warnings.map((warning) => (
@@ -41,7 +42,7 @@ function contentOf(query: UseQueryResult<Preview>, isComplete: boolean) {
           {warning}
         </Alert>
       ))}
-      {changes.length > 0 && !report && <Changes changes={changes} />}
+      {changes.length > 0 && !report && !bulk && <Changes changes={changes} />}
       {effects.length > 0 && (
         <List size="sm" spacing={4}>
           {effects.map((effect) => (
@@ -49,6 +50,7 @@ function contentOf(query: UseQueryResult<Preview>, isComplete: boolean) {
           ))}
         </List>
       )}
+      {bulk && <Sample of={bulk.sample} />}
       {changes.length === 0 && effects.length === 0 && <Text c="dimmed">No changes.</Text>}
       {report && <ImportReportTable report={report} />}
     </Stack>

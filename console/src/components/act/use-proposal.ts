@@ -3,7 +3,7 @@ import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiError } from '../../api/api-error.ts'
 import { type Answer, type AnswerOf, type BodyOf, call, type MutationId, preview } from '../../api/client.ts'
-import { operations } from '../../api/operations.gen.ts'
+import { operations, type Preview } from '../../api/operations.gen.ts'
 import { refetchAll } from '../../api/queries.ts'
 import { type Act, resolve } from './act.ts'
 
@@ -78,7 +78,7 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
   })
 
   const isComplete = body !== undefined
-  const isUnchanged = previewed.data?.changes.length === 0 && previewed.data.effects.length === 0
+  const isUnchanged = previewed.data !== undefined && changesNothing(previewed.data)
   const isPreviewed = isComplete && isCurrent && previewed.isSuccess && !previewed.isPlaceholderData
   const isReasonRequired =
     previewed.data?.reason_required === true || (act.isReasonRequired?.(form, loaded) ?? false)
@@ -121,6 +121,9 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
     },
   }
 }
+
+const changesNothing = ({ changes, effects, bulk }: Preview): boolean =>
+  bulk ? bulk.is_complete && bulk.changed === 0 : changes.length === 0 && effects.length === 0
 
 /** `crypto.randomUUID` exists only on pages served over HTTPS. */
 function newKey(): string {

@@ -103,7 +103,7 @@ function Above({ entry: { id, project_id } }: { entry: AuditEntry }) {
 }
 
 function Request({ entry, names }: { entry: AuditEntry; names: Names }) {
-  const { actor_kind, actor, at, request_id, operation, subject, resource_type, resource_id } = entry
+  const { actor_kind, actor, at, request_id, operation, subject, resource_type, resource_id, bulk_id } = entry
   const items: [string, ReactNode][] = [
     ['Actor', actorOf(entry, names)],
     ['Email', actor.email ?? (actor_kind === 'person' ? 'erased' : 'none')],
@@ -118,6 +118,16 @@ function Request({ entry, names }: { entry: AuditEntry; names: Names }) {
     ['Time (UTC)', utcTime(at)],
     ['Operation', <code key="operation">{operation}</code>],
     ['Resource', `${resource_type.replaceAll('_', ' ')} ${resource_id}`],
+    ...(bulk_id === null
+      ? []
+      : [
+          [
+            'Bulk action',
+            <To key="bulk" to="/bulk/$id" params={{ id: bulk_id }}>
+              Show bulk action
+            </To>,
+          ] as [string, ReactNode],
+        ]),
     ...(subject
       ? [
           ['Affected person', [subject.name, subject.email].filter(Boolean).join(', ') || 'erased'] as [

@@ -141,6 +141,16 @@ describe('audit sentences', () => {
     assert.equal(sentence('discards.stop', discard), 'Ada stopped discard 3 in Acme')
   })
 
+  test('name the operation of a bulk action and the number of projects', () => {
+    const bulk = (operation: string) =>
+      sentence(operation, {
+        ...{ project_id: null, resource_type: 'bulk_action', resource_id: '0198f2a4-0000-7000-8000-00000000000b' },
+        after: { operation: 'projects.edit', matched: 1200 },
+      })
+    assert.equal(bulk('bulk.create'), 'Ada started a bulk action (projects.edit on 1,200 projects)')
+    assert.equal(bulk('bulk.stop'), 'Ada stopped the bulk action (projects.edit on 1,200 projects)')
+  })
+
   test('name the mode of a policy', () => {
     const before = { name: 'Bounces', mode: 'shadow', threshold: 20, tripped_at: '2026-11-14T09:30:00.000Z' }
     const edit = (part: object) =>

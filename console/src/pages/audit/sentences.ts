@@ -28,7 +28,12 @@ type CommandLineAct =
   | 'secrets.rewrap'
 
 /** Operations of the worker. */
-type SystemAct = 'interventions.drain' | 'interventions.expire' | 'policies.trip' | 'projects.revert'
+type SystemAct =
+  | 'bulk.interrupt'
+  | 'interventions.drain'
+  | 'interventions.expire'
+  | 'policies.trip'
+  | 'projects.revert'
 
 type State = Record<string, unknown>
 
@@ -108,6 +113,9 @@ const phrases: Record<MutationId, Phrase> = {
   'policies.create': ({ thing }) => `created ${thing}`,
   'policies.edit': (details) => policyEdit(details),
   'policies.delete': ({ thing }) => `deleted ${thing}`,
+  'bulk.create': (details) => `started ${bulkOf(details, 'a')}`,
+  'bulk.stop': (details) => `stopped ${bulkOf(details)}`,
+  'bulk.resume': (details) => `resumed ${bulkOf(details)}`,
   'users.edit': (details) => userEdit(details),
   'audit.undo': ({ thing, project: _, changed }) =>
     `undid a change of the ${listed(changed.map(fieldOf))} of ${thing}`,
@@ -127,6 +135,7 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
 
 /** Operations that workers perform. */
 const systemPhrases: Record<SystemAct, Phrase> = {
+  'bulk.interrupt': (details) => `stopped ${bulkOf(details)}, because its administrator lost the right to it`,
   'interventions.drain': ({ project }) => `completed the gradual release of ${project}'s mail`,
   'interventions.expire': (details) => `ended the ${interventionOf(details)}, which had expired`,
   'policies.trip': ({ thing }) => `set ${thing} to shadow, because it reached its limit of projects per hour`,
@@ -139,6 +148,10 @@ function interventionOf({ is: { kind, pace_per_hour }, project }: Details): stri
   const pace = kind === 'pace' ? ` of ${counted(Number(pace_per_hour), 'recipient')} per hour` : ''
   return `${words(kind)}${pace} on ${project}`
 }
+
+/** "the bulk action (projects.edit on 3 projects)". */
+const bulkOf = ({ is: { operation, matched } }: Details, article = 'the'): string =>
+  `${article} bulk action (${words(operation)} on ${counted(Number(matched), 'project')})`
 
 /** " (tag sale, domain example.net)". */
 function filterOf({ tag, recipient_domain, older_than }: State): string {
@@ -173,6 +186,7 @@ export const auditedResources = [
   'reversal',
   'plan',
   'policy',
+  'bulk_action',
   'user',
   'person',
   'master_key',

@@ -1,7 +1,7 @@
 import { NumberInput, Select, TextInput } from '@mantine/core'
 import { type Answer, callForVersion } from '../../api/client.ts'
 import type { Intervention, Project } from '../../api/operations.gen.ts'
-import { type Act, nothing, nothingToFillIn } from '../../components/act/act.ts'
+import { type Act, nothing, nothingToFillIn, type Step } from '../../components/act/act.ts'
 import { ExpiryField } from '../../components/expiry-field.tsx'
 import { type Kind, kindChoices, kinds } from './kinds.ts'
 
@@ -30,18 +30,12 @@ const buttons: Record<Kind, string> = {
   lock: 'Lock project',
 }
 
-export const startIntervention = ({
-  id,
-  name,
-}: Project): Act<'interventions.create', undefined, InterventionForm & { kind: Kind }> => ({
-  operation: 'interventions.create',
-  path: { project_id: id },
-  title: `Start an intervention for ${name}`,
-  button: ({ kind }) => buttons[kind],
-  success: 'Intervention started',
-  isDangerous: ({ kind }) => kind === 'hold' || kind === 'lock',
-  base: nothing,
-  form: () => ({ kind: 'pace', pace_per_hour: 500, public_note: '', expires_at: '' }),
+export type NewInterventionForm = InterventionForm & { kind: Kind }
+
+/** The fields of a new intervention, of one project or of many. */
+export const newIntervention = {
+  isDangerous: ({ kind }: NewInterventionForm) => kind === 'hold' || kind === 'lock',
+  form: (): NewInterventionForm => ({ kind: 'pace', pace_per_hour: 500, public_note: '', expires_at: '' }),
   steps: [
     {
       title: 'Intervention',
@@ -59,11 +53,24 @@ export const startIntervention = ({
         </>
       ),
     },
-  ],
-  body: ({ kind, ...form }) => {
+  ] satisfies Step<undefined, NewInterventionForm>[],
+  body: ({ kind, ...form }: NewInterventionForm) => {
     const config = configOf(kind, form)
     return config && { kind, ...config }
   },
+}
+
+export const startIntervention = ({
+  id,
+  name,
+}: Project): Act<'interventions.create', undefined, NewInterventionForm> => ({
+  operation: 'interventions.create',
+  path: { project_id: id },
+  title: `Start an intervention for ${name}`,
+  button: ({ kind }) => buttons[kind],
+  success: 'Intervention started',
+  base: nothing,
+  ...newIntervention,
 })
 
 export const editIntervention = (

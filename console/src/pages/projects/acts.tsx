@@ -48,7 +48,7 @@ export const createProject = (
   done,
 })
 
-interface LockForm {
+export interface LockForm {
   expires_at: string
   public_note: string
 }
@@ -78,7 +78,11 @@ export const lockProject = (
 
 const lockStep: Step<Project, LockForm> = {
   title: 'Lock',
-  fields: ({ form, set }) => (
+  fields: ({ form, set }) => <LockFields form={form} set={set} />,
+}
+
+export function LockFields({ form, set }: { form: LockForm; set: (part: Partial<LockForm>) => void }) {
+  return (
     <>
       <ExpiryField
         label="Until"
@@ -88,7 +92,7 @@ const lockStep: Step<Project, LockForm> = {
       />
       <PublicNoteField value={form.public_note} onChange={(public_note) => set({ public_note })} />
     </>
-  ),
+  )
 }
 
 const statuses = ['trialing', 'active', 'past_due', 'canceled', 'paused'] as const
@@ -228,7 +232,7 @@ export const editProject = (loaded: Answer<Project>): Act<'projects.edit', Proje
   },
 })
 
-function PlanSelect({
+export function PlanSelect({
   label,
   value,
   onChange,

@@ -1,9 +1,9 @@
-import { Button, Group, NumberInput, Select } from '@mantine/core'
-import { getRouteApi } from '@tanstack/react-router'
+import { Button, Checkbox, Group, NumberInput, Select } from '@mantine/core'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import type { Project } from '../../api/operations.gen.ts'
 import { useAnswer, usePage } from '../../api/queries.ts'
 import { useAct } from '../../components/act/acts.tsx'
-import { Can } from '../../components/act/can.tsx'
+import { Can, useCan } from '../../components/act/can.tsx'
 import { Badge, toneOfScore } from '../../components/badge.tsx'
 import { countOf, FilterBar } from '../../components/filter-bar.tsx'
 import { To } from '../../components/link.tsx'
@@ -13,15 +13,26 @@ import { PageHead } from '../../components/page-head.tsx'
 import { RelativeTime } from '../../components/relative-time.tsx'
 import { SearchField } from '../../components/search-field.tsx'
 import { Empty } from '../../components/states.tsx'
+import { SelectionBar } from '../bulk/selection-bar.tsx'
+import { type ProjectSelection, useSelection } from '../bulk/use-selection.ts'
 import { createProject } from './acts.tsx'
 
 const route = getRouteApi('/projects')
 
-const columns: Column<Project>[] = [
+const columnsOf = (selection: ProjectSelection, isSelectable: boolean): Column<Project>[] => [
   {
     title: 'Project',
     cell: ({ id, name, is_locked }) => (
       <Group gap="xs" wrap="nowrap">
+        {isSelectable && (
+          <Checkbox
+            size="xs"
+            checked={selection.has(id)}
+            disabled={selection.isAll}
+            onChange={() => selection.toggle(id)}
+            aria-label={`Select ${name}`}
+          />
+        )}
         <To to="/projects/$projectId" params={{ projectId: String(id) }}>
           {name}
         </To>
@@ -75,18 +86,25 @@ export function ProjectsPage() {
       ),
     )
   const { sort: _, ...filters } = search
+  const { cursor: __, ...filter } = filters
+  const selection = useSelection(filter)
+  const can = useCan()
   return (
     <>
       <PageHead title="Projects">
+        <Button variant="default" component={Link} to="/bulk">
+          Bulk actions
+        </Button>
         <Can change="projects.create">
           <Button onClick={create}>New project</Button>
         </Can>
       </PageHead>
       <Filters search={search} />
+      <SelectionBar selection={selection} shown={query.data?.data ?? []} />
       <List
         label="Projects"
         query={query}
-        columns={columns}
+        columns={columnsOf(selection, can('bulk.create'))}
         cursor={search.cursor}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         empty={

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
 import { enter, type Me, signIn, submitCode } from '../../api/session.ts'
-import { useIsSignInNeeded } from '../../api/sign-in-gate.ts'
+import { useSignInCause } from '../../api/sign-in-gate.ts'
 import { Logo } from '../../components/logo.tsx'
 import classes from './sign-in.module.css'
 
@@ -14,8 +14,8 @@ import classes from './sign-in.module.css'
  * working.
  */
 export function SignInGate() {
-  const isNeeded = useIsSignInNeeded()
-  if (!isNeeded) return null
+  const cause = useSignInCause()
+  if (!cause) return null
   const me = queryClient.getQueryData<Me>(['me'])
   if (!me) {
     return (
@@ -35,11 +35,16 @@ export function SignInGate() {
       opened
       onClose={() => undefined}
       withCloseButton={false}
-      title="Your session has ended"
+      title={cause === 'second factor' ? 'Sign in again' : 'Your session has ended'}
       zIndex={1000}
     >
       <Stack>
-        <Text>Sign in again to continue. Nothing you have typed is lost.</Text>
+        <Text>
+          {cause === 'second factor'
+            ? 'This change requires two-factor authentication within the last 10 minutes.'
+            : 'Sign in again to continue.'}{' '}
+          Nothing you have typed is lost.
+        </Text>
         <SignInForm before={me} />
       </Stack>
     </Modal>

@@ -4,6 +4,7 @@
  */
 export const auditedResources = [
   'api_key',
+  'bulk_action',
   'discard',
   'domain',
   'endpoint',

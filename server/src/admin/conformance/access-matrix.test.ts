@@ -83,6 +83,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   plans: async () => (await make.makePlan()).id,
   policies: async () => (await make.makePolicy()).id,
+  bulk: async (projectId) => (await make.makeBulk(projectId)).id,
   users: async () => (await make.makeUser()).id,
   audit: async () => {
     await admin.patch(`/plans/${(await make.makePlan()).id}`, { price: 0.07 })
@@ -251,12 +252,13 @@ describe('an administrator', () => {
       // The server does not read a larger body to its end, and closes the connection.
       const bad = { headers, body: body.slice(0, 100 * 1024), status, error }
       for (const mutation of mutations) {
-        // domains.edit accepts a new address for each of a thousand routes, an import 10,000 addresses, and trace.find a whole
-        // report.
+        // domains.edit accepts a new address for each of a thousand routes, an import 10,000 addresses, trace.find a whole
+        // report, and bulk.create the ids of many projects.
         const isRoomy =
           (mutation.method === 'PATCH' && mutation.path.includes('/domains/')) ||
           mutation.path.endsWith('/suppressions/import') ||
-          mutation.path.endsWith('/trace')
+          mutation.path.endsWith('/trace') ||
+          mutation.path === '/v1/admin/bulk'
         if (status !== 413 || !isRoomy) await assertAsTabled(shell, [{ ...mutation, ...bad }])
       }
     }
@@ -277,8 +279,9 @@ describe('an administrator', () => {
     const acts = calls.filter(({ error, body }) => error === null && body !== undefined)
     for (const act of acts) {
       await assertAsTabled(shell, [act])
-      // Only one discard can be running in a project.
+      // Only one discard can be running in a project, and one bulk action of an administrator.
       await database.query('update control.discards set finished_at = now() where stopped_at is null')
+      await database.query('update control.bulk_actions set finished_at = now() where stopped_at is null')
     }
   })
 

@@ -4,6 +4,7 @@ import { activityPage } from '../../core/control/activity/activity.ts'
 import { searchAudit } from '../../core/control/audit/audit.ts'
 import { listDenials } from '../../core/control/audit/denials.ts'
 import { listLookups } from '../../core/control/audit/lookups.ts'
+import { bulkDetail, findBulk, listBulkActions, listPending } from '../../core/control/bulk/bulk.ts'
 import { listDiscards } from '../../core/control/discards/discards.ts'
 import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
 import { listInterventions } from '../../core/control/interventions/interventions.ts'
@@ -94,6 +95,12 @@ await database.query(`
   select 1 + n % 1000, 'text', (select min(id) from control.users) from generate_series(1, ${count}) as n;
   insert into control.platform_suppressions (address, reason)
   select 'person' || n || '@example.net', 'r' from generate_series(1, ${count}) as n;
+  insert into control.bulk_actions (id, operation, body, reason, started_by, request_id, matched, finished_at)
+  select postern.uuid7(postern.now()), 'queue.hold', '{}', 'r', 1, 'r', 1, postern.now() from generate_series(1, 1000);
+  insert into control.bulk_items (bulk_id, project_id, state, error, message)
+  select bulk.id, n, case n % 3 when 0 then 'pending' else 'refused' end, case when n % 3 > 0 then 'not_found' end,
+         case when n % 3 > 0 then 'm' end
+    from (select id from control.bulk_actions limit 10) as bulk, generate_series(1, 2000) as n;
   insert into control.firings (policy_id, policy_version, project_id, at, value, counted, baseline, outcome)
   select 1 + n % 6, 1, 1 + n % 1000, postern.now() - n * interval '5 minutes', 1, 1, 1, 'recorded'
     from generate_series(1, ${count}) as n;
@@ -240,6 +247,13 @@ describe('no list reads a whole table', () => {
       })) {
         await assertOnIndex({ firings: filter, page }, (tx) => listFirings(tx, { ...filter, ...page }))
       }
+      const [{ id: bulkId } = assert.fail()] = await database.query<{ id: string }>(
+        'select bulk_id as id from control.bulk_items limit 1',
+      )
+      for (const before of [undefined, bulkId])
+        await assertOnIndex({ bulk: before }, (tx) => listBulkActions(tx, { limit, before }))
+      await assertOnIndex({ pending: page }, (tx) => listPending(tx, bulkId, { after: 7, limit }))
+      await assertOnIndex({ bulk: bulkId }, async (tx) => bulkDetail(tx, await findBulk(tx, bulkId)))
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
       await assertOnIndex({ notes: page }, (tx) => listNotes(tx, 7, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))

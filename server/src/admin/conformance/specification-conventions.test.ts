@@ -35,6 +35,7 @@ const {
   makeRoute,
   makeApiKey,
   makeIntervention,
+  makeBulk,
   makeDiscard,
   makeNote,
   makeFiring,
@@ -239,7 +240,14 @@ describe('an edit that changes nothing', () => {
   test('is tested on every edit operation', () => {
     // A domain edit always has an effect: see specification-domains.test.ts. These commands edit a resource without a
     // version.
-    const commands = ['queue.hold', 'queue.release', 'discards.stop', 'discards.resume']
+    const commands = [
+      'queue.hold',
+      'queue.release',
+      'discards.stop',
+      'discards.resume',
+      'bulk.stop',
+      'bulk.resume',
+    ]
     const edits = mutations
       .filter(({ id, kind }) => (kind === 'edit' && id !== 'domains.edit') || commands.includes(id))
       .map(({ id }) => id)
@@ -325,6 +333,7 @@ describe('a list', () => {
       'plans',
       'policies',
       'firings',
+      'bulk',
       'users',
     ])
       assert.ok(ids.includes(`${noun}.list`))
@@ -344,6 +353,7 @@ describe('a list', () => {
       await makeIntervention(id)
       await makeDiscard(id)
       await makeNote(id)
+      await makeBulk(id)
       await makeFiring(id)
       await makeProject({ plan_id })
       await makeMail(id)

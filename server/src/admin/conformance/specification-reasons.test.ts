@@ -53,6 +53,7 @@ describe('a reason is required', () => {
   // These need a body as well; their tests follow.
   const withBody = [
     'users.edit',
+    'bulk.create',
     'interventions.create',
     'interventions.edit',
     'policies.create',
@@ -82,7 +83,7 @@ describe('a reason is required', () => {
   })
 
   for (const operation of mutations.filter(({ id }) =>
-    /^(interventions|policies|queue|suppressions|platform-suppressions)\./.test(id),
+    /^(interventions|policies|queue|bulk|suppressions|platform-suppressions)\./.test(id),
   )) {
     test(`by ${operation.id}, also with a complete body`, async () => {
       const { path, body } = (await scenarios[operation.id]?.[0]?.prepare()) ?? assert.fail()

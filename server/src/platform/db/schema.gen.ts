@@ -145,6 +145,33 @@ export interface ControlAuditPeople {
   user_agent: string | null;
 }
 
+export interface ControlBulkActions {
+  body: Json;
+  changed: Generated<number>;
+  created_at: Generated<Timestamp>;
+  filter: Json | null;
+  finished_at: Timestamp | null;
+  id: string;
+  matched: number;
+  operation: string;
+  reason: string;
+  refused: Generated<number>;
+  request_id: string;
+  started_by: number;
+  stopped_at: Timestamp | null;
+  stopped_because: string | null;
+  unchanged: Generated<number>;
+  updated_at: Generated<Timestamp>;
+}
+
+export interface ControlBulkItems {
+  bulk_id: string;
+  error: string | null;
+  message: string | null;
+  project_id: number;
+  state: Generated<string>;
+}
+
 export interface ControlDailyCounts {
   count: number;
   day: Generated<string>;
@@ -1086,6 +1113,8 @@ export interface DB {
   "control.audit_covered": ControlAuditCovered;
   "control.audit_heads": ControlAuditHeads;
   "control.audit_people": ControlAuditPeople;
+  "control.bulk_actions": ControlBulkActions;
+  "control.bulk_items": ControlBulkItems;
   "control.daily_counts": ControlDailyCounts;
   "control.denials": ControlDenials;
   "control.discards": ControlDiscards;

@@ -158,6 +158,12 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'platform-suppressions.show': operation('GET /suppressions/:address', 200),
   'platform-suppressions.delete': operation('DELETE /suppressions/:address', 200, reasonAlways),
 
+  'bulk.list': operation('GET /bulk', 200),
+  'bulk.create': operation('POST /bulk', 202, { ...reasonAlways, body: () => ({ filter: {} }) }),
+  'bulk.show': operation('GET /bulk/:id', 200),
+  'bulk.stop': operation('POST /bulk/:id/stop', 200, reasonAlways),
+  'bulk.resume': operation('POST /bulk/:id/resume', 200, reasonAlways),
+
   'audit.list': operation('GET /audit', 200),
   'audit.export': operation('GET /audit/export', 200),
   'audit.verify': operation('GET /audit/verify', 200),

@@ -108,6 +108,12 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'reversals.show': read,
   'reversals.delete': none,
 
+  'bulk.list': read,
+  'bulk.show': read,
+  'bulk.create': none,
+  'bulk.stop': none,
+  'bulk.resume': none,
+
   'plans.list': read,
   'plans.show': read,
   'plans.create': none,

@@ -4,7 +4,7 @@ import type { Client } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The scenarios of mutations.ts for resources outside projects: plans, policies and users. */
+/** The scenarios of mutations.ts for resources outside projects: plans, policies, bulk actions and users. */
 type Fixtures = ReturnType<typeof fixtures>
 type Scenarios = Record<string, Scenario[]>
 
@@ -102,6 +102,36 @@ export function policyScenarios(make: Fixtures): Scenarios {
         changesNothing: true,
         prepare: edit({ mode: 'shadow', applies_to: policyConfiguration.applies_to }),
       },
+    ],
+  }
+}
+
+export function bulkScenarios(make: Fixtures, database: TestDatabase): Scenarios {
+  const there = async (status: 'running' | 'stopped', below: string) => {
+    const { id } = await make.makeBulk((await make.makeProject()).id, { status })
+    return { path: `/bulk/${id}${below}`, body: {} }
+  }
+  return {
+    'bulk.create': [
+      {
+        what: 'locks two projects',
+        async prepare() {
+          const ids = [(await make.makeProject()).id, (await make.makeProject()).id]
+          // An administrator can have one that is running.
+          await database.query(
+            'update control.bulk_actions set finished_at = now() where stopped_at is null and finished_at is null',
+          )
+          return { path: '/bulk', body: { operation: 'projects.edit', ids, body: { is_locked: true } } }
+        },
+      },
+    ],
+    'bulk.stop': [
+      { what: 'stops a bulk action', prepare: () => there('running', '/stop') },
+      { what: 'changes nothing', changesNothing: true, prepare: () => there('stopped', '/stop') },
+    ],
+    'bulk.resume': [
+      { what: 'resumes a bulk action', prepare: () => there('stopped', '/resume') },
+      { what: 'changes nothing', changesNothing: true, prepare: () => there('running', '/resume') },
     ],
   }
 }

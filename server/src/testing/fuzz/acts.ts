@@ -64,6 +64,9 @@ const acts: Record<string, readonly [weight: number, act: Act]> = {
  */
 const unmodelled: Record<string, string> = {
   'audit.undo': 'It repeats an edit, and has a randomised test of its own.',
+  'bulk.create': 'A worker performs it, and no worker runs during the test.',
+  'bulk.stop': 'There are no bulk actions.',
+  'bulk.resume': 'There are no bulk actions.',
   'policies.create': 'Names are unique and the number is limited across all sequences.',
   'policies.edit': 'As policies.create.',
   'policies.delete': 'As policies.create.',

@@ -14,6 +14,12 @@ const columns = [
   'users.is_active',
 ] as const
 
+/** Verified outside a session. */
+const hasOtherSecondFactor = [
+  sql<boolean>`true`.as('has_second_factor'),
+  sql<Date | null>`null::timestamptz`.as('second_factor_at'),
+] as const
+
 export interface TokenSubject {
   userId: number
   sessionId: number | undefined
@@ -30,13 +36,17 @@ export function findTokenUser(tx: ReadTx, { userId, sessionId, generation }: Tok
     .where('users.id', '=', userId)
     .where('users.token_generation', '=', generation)
   if (sessionId === undefined) {
-    return query.select([...columns, sql<boolean>`true`.as('has_second_factor')]).executeTakeFirst()
+    return query.select([...columns, ...hasOtherSecondFactor]).executeTakeFirst()
   }
   return query
     .innerJoin('control.sessions as sessions', 'sessions.user_id', 'users.id')
     .where('sessions.id', '=', sessionId)
     .where('sessions.expires_at', '>', sql<Date>`postern.now()`)
-    .select([...columns, sql<boolean>`sessions.second_factor_at is not null`.as('has_second_factor')])
+    .select([
+      ...columns,
+      'sessions.second_factor_at',
+      sql<boolean>`sessions.second_factor_at is not null`.as('has_second_factor'),
+    ])
     .executeTakeFirst()
 }
 
@@ -50,7 +60,7 @@ export function findExternalUser(tx: ReadTx, issuer: string, subject: string, is
       .selectFrom('control.external_logins as logins')
       .innerJoin('control.users as users', 'users.id', 'logins.user_id')
       // The external issuer decides how its users authenticate.
-      .select([...columns, sql<boolean>`true`.as('has_second_factor')])
+      .select([...columns, ...hasOtherSecondFactor])
       .where('logins.issuer', '=', issuer)
       .where('logins.subject', '=', subject)
       .where(({ eb, or }) =>

@@ -20,6 +20,8 @@ export interface User {
   role: 'admin' | 'user'
   /** Null for users who are not administrators. */
   rights: Rights | null
+  /** When the second factor was verified; null if it was not, or if an external issuer does not say. */
+  secondFactorAt: Date | null
   hasSecondFactor: boolean
 }
 
@@ -58,8 +60,19 @@ export function createAuthenticate(issuers: Issuer[], db: UnscopedDb): Authentic
       role: user.role === 'admin' ? 'admin' : 'user',
       rights: rightsOf(user),
       hasSecondFactor: user.has_second_factor,
+      secondFactorAt: secondFactorTime(claims, issuer, user.second_factor_at),
     }
   }
+}
+
+/**
+ * A session has a time. A token without a session was issued on the server's command line, which counts as a second factor. An
+ * external issuer renews its tokens without its user, so only the time of authentication counts (RFC 9068 §2.2.1).
+ */
+function secondFactorTime(claims: VerifiedClaims, { isOwn }: Issuer, ofSession: Date | null): Date | null {
+  if (ofSession !== null) return ofSession
+  const seconds = isOwn ? (claims['sid'] === undefined ? claims.iat : null) : claims['auth_time']
+  return typeof seconds === 'number' && isPlausibleTime(seconds) ? new Date(seconds * 1000) : null
 }
 
 interface Verified {
@@ -123,6 +136,17 @@ export function requireAdministrator(user: User): asserts user is Admin {
   // A request to issue a token without a second factor is rejected as well. This check covers users who became
   // administrators afterwards.
   if (!user.hasSecondFactor) throw new PosternError('unauthenticated', secondFactorNeeded)
+}
+
+const recentMs = 10 * 60_000
+
+/** For operations with far-reaching consequences. A stolen token alone is not enough to start one. */
+export function requireRecentSecondFactor(at: Date | null): void {
+  if (at !== null && Date.now() - at.getTime() <= recentMs) return
+  throw new PosternError(
+    'unauthenticated',
+    'This operation requires two-factor authentication within the last 10 minutes. Sign in again, then repeat the request.',
+  )
 }
 
 const isAdmin = (user: User): user is Admin => user.role === 'admin'

@@ -14,10 +14,12 @@ export const shellOperations = [
 export type ShellOperation = (typeof shellOperations)[number]
 
 /**
- * Operations that workers perform: something expires, a gradual release is complete, or the breaker of a policy trips.
+ * Operations that workers perform: something expires, a gradual release is complete, the breaker of a policy trips,
+ * or the administrator who started a bulk action loses the right to it.
  * The actor is the system.
  */
 export const systemOperations = [
+  'bulk.interrupt',
   'interventions.drain',
   'interventions.expire',
   'policies.trip',

@@ -8,6 +8,8 @@ export interface Due {
   drains: boolean
   /** Whether discards are running. */
   discards: boolean
+  /** Whether bulk actions are running. */
+  bulkActions: boolean
 }
 
 /** One statement, because an idle worker executes it every few seconds. */
@@ -18,9 +20,9 @@ export async function findDue(tx: ReadTx): Promise<Due> {
            exists (select from control.reversals where expires_at <= postern.now()) as reversals,
            exists (select from control.interventions
                     where ended_at is null and drains_before is not null) as drains,
-           exists (select from control.discards where stopped_at is null and finished_at is null) as discards`.execute(
-    tx,
-  )
+           exists (select from control.discards where stopped_at is null and finished_at is null) as discards,
+           exists (select from control.bulk_actions
+                    where stopped_at is null and finished_at is null) as "bulkActions"`.execute(tx)
   const [due] = rows
   if (!due) throw new Error('the database returned no row')
   return due

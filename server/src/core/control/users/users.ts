@@ -57,6 +57,12 @@ const existing = (row: UserRow | undefined, id: number): UserRow => {
 
 export const countProjectsOfUser = countProjects
 
+/** Locks one user. An edit of the user waits. */
+export const lockUserRow = async (tx: Tx, id: number): Promise<UserRow> => existing(await lock(tx, id), id)
+
+/** Locks the user against edits; others can hold the same lock. */
+export const shareUser = share
+
 export const findUser = async (tx: ReadTx, id: number): Promise<UserRow> => existing(await find(tx, id), id)
 
 // Rows scanned in the table itself: 5,000 take about 8 ms on two shared cores.
