@@ -1371,6 +1371,8 @@ create table control.audit_checkpoints (
   hash bytea not null unique check (length(hash) = 32),
   signature bytea not null check (length(signature) = 64)
 );
+-- Evidence searches the checkpoint that covers a row.
+create index on control.audit_checkpoints (at, id);
 call postern.make_append_only('control.audit_checkpoints');
 grant select, insert on control.audit_checkpoints to postern_admin;
 grant select on control.audit_checkpoints to postern_readonly;
@@ -1919,6 +1921,58 @@ create index on control.bulk_items (bulk_id, project_id) where state = 'refused'
 call postern.protect('control.bulk_items');
 grant select, insert, update, delete on control.bulk_items to postern_admin;
 grant select on control.bulk_items to postern_readonly;
+
+-- Evidence: a signed file about a project, for a recipient outside the installation. A worker writes its lines in the order
+-- of the sections, each section in bounded steps, and starts again where it stopped.
+--   header → acts → interventions → days → messages    (worker)
+--   messages → signature                               all lines are stored (worker)
+--   signature → done                                   the signature is the last line (worker, after the signer)
+-- A row with a `problem` is not continued. Rows are deleted after `expires_at`.
+create table control.evidence (
+  id bigint generated always as identity primary key,
+  project_id bigint not null references control.projects on delete cascade,
+  requested_by bigint not null,
+  range_from timestamptz not null,
+  range_to timestamptz not null,
+  message_ids uuid[] not null check (cardinality(message_ids) <= 100),
+  section text not null default 'header'
+    check (section in ('header', 'acts', 'interventions', 'days', 'messages', 'signature', 'done')),
+  -- The last item of the section that was written.
+  section_after bigint not null default 0,
+  -- The rows of the project's audit chain and the checkpoint that covers them, chosen with the header.
+  last_seq bigint,
+  checkpoint_id bigint,
+  -- The lines that are stored, and the hash of the last one.
+  lines integer not null default 0,
+  bytes bigint not null default 0,
+  last_hash bytea not null default '\x0000000000000000000000000000000000000000000000000000000000000000'
+    check (length(last_hash) = 32),
+  -- An estimate, for the progress.
+  expected_lines integer not null default 1 check (expected_lines > 0),
+  problem text,
+  created_at timestamptz not null default postern.now(),
+  updated_at timestamptz not null default postern.now(),
+  expires_at timestamptz not null default postern.now() + interval '7 days'
+);
+create index on control.evidence (project_id, id);
+create index on control.evidence (expires_at);
+create index on control.evidence (id) where section <> 'done' and problem is null;
+call postern.protect('control.evidence');
+grant select, insert, update, delete on control.evidence to postern_admin;
+grant select on control.evidence to postern_readonly;
+
+-- The content of evidence. Contains personal data: postern_readonly cannot read it.
+create table control.evidence_chunks (
+  evidence_id bigint not null references control.evidence on delete cascade,
+  -- The first line of the step that wrote the chunk, and the part of that step's text.
+  line integer not null,
+  part integer not null,
+  project_id bigint not null,
+  content bytea compression lz4 not null check (length(content) <= 1048576),
+  primary key (evidence_id, line, part)
+);
+call postern.protect('control.evidence_chunks');
+grant select, insert, delete on control.evidence_chunks to postern_admin;
 
 -- Policies: rules that are evaluated for every project and every five minutes (mail.sending_counters). In the mode `shadow`
 -- a firing is only recorded; in the mode `enforce` it starts an intervention.

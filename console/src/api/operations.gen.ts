@@ -36,6 +36,8 @@ export interface EndpointTest { endpoint_id: number; event_type: "endpoint.test"
 
 export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
+export interface Evidence { id: number; project_id: number; requested_by: { id: number; email: string | null }; from: string; to: string; message_ids: (string)[]; status: "queued" | "building" | "signing" | "ready" | "failed"; progress: number; problem: string | null; lines: number; size_bytes: number; file: string | null; created_at: string; updated_at: string; expires_at: string }
+
 export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
 
 export interface Firing { id: number; policy_id: number; policy_version: number; project_id: number; at: string; value: number; counted: number; baseline: number; outcome: "recorded" | "pending" | "enforced" | "skipped"; intervention_id: number | null; created_at: string }
@@ -61,6 +63,8 @@ export interface Project { id: number; user_id: number; reputation_score: number
 export interface ProjectQueue { project_id: number; is_held: boolean; held_at: string | null; waiting: number; scheduled: number; leaving: number; awaiting: number }
 
 export interface Reputation { project_id: number; volume: number; min_volume: number; parts: ({ kind: "bounced" | "complained" | "failed"; count: number; volume: number; rate: number; tolerated_rate: number; worst_rate: number; max_points: number; points: number })[]; computed_score: number; score_offset: number; reputation_score: number }
+
+export interface RequestedEvidence { id: number }
 
 export interface Reversal { id: number; project_id: number; field: "reputation_score" | "allow_service_mta" | "admin_plan_id" | "admin_subscription_status"; original: number | boolean | string | null; override: number | boolean | string | null; expires_at: string; audit_id: number | null; created_at: string; updated_at: string }
 
@@ -735,6 +739,38 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
+  /** List a project's evidence */
+  'evidence.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Evidence)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Request evidence about a project */
+  'evidence.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { from: string; to: string; message_ids?: (string)[] }
+    answer: RequestedEvidence
+    hasPreview: false
+  }
+  /** Show evidence */
+  'evidence.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Evidence
+    hasPreview: false
+  }
+  /** Download evidence */
+  'evidence.download': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: undefined
+    hasPreview: false
+  }
   /** List plans */
   'plans.list': {
     path: {  }
@@ -1012,6 +1048,10 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'reversals.list': ['GET', '/v1/admin/projects/{project_id}/reversals'],
   'reversals.show': ['GET', '/v1/admin/projects/{project_id}/reversals/{id}'],
   'reversals.delete': ['DELETE', '/v1/admin/projects/{project_id}/reversals/{id}'],
+  'evidence.list': ['GET', '/v1/admin/projects/{project_id}/evidence'],
+  'evidence.create': ['POST', '/v1/admin/projects/{project_id}/evidence'],
+  'evidence.show': ['GET', '/v1/admin/projects/{project_id}/evidence/{id}'],
+  'evidence.download': ['GET', '/v1/admin/projects/{project_id}/evidence/{id}/file'],
   'plans.list': ['GET', '/v1/admin/plans'],
   'plans.create': ['POST', '/v1/admin/plans'],
   'plans.show': ['GET', '/v1/admin/plans/{id}'],

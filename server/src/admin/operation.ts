@@ -192,7 +192,7 @@ export interface Mutation<
 export interface QueryCall<Params, Query, Body = unknown>
   extends Pick<
     AdminDeps,
-    'db' | 'mailDbFor' | 'cells' | 'returnPathKeys' | 'audit' | 'caps' | 'sendingRules'
+    'db' | 'mailDbFor' | 'cells' | 'returnPathKeys' | 'audit' | 'caps' | 'sendingRules' | 'domains'
   > {
   /** Aborted when the caller disconnects. */
   signal: AbortSignal
@@ -217,6 +217,10 @@ export interface Query<
    * run, version or Idempotency-Key.
    */
   body?: { fields: Body; example: Record<string, unknown>; limitBytes: number }
+  /** 202: a worker prepares what was requested. */
+  status?: 202
+  /** The operation's error codes for 422 in addition to `validation_failed`, for the OpenAPI document. */
+  refusals?: readonly ErrorCode[]
   answer: Answer
   /** If absent, JSON. */
   contentType?: string

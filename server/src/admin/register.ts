@@ -99,7 +99,7 @@ async function answerQuery(
   operation: Query,
   request: FastifyRequest,
   reply: FastifyReply,
-  { db, mailDbFor, cells, returnPathKeys, audit, caps, sendingRules }: AdminDeps,
+  { db, mailDbFor, cells, returnPathKeys, domains, audit, caps, sendingRules }: AdminDeps,
 ): Promise<FastifyReply> {
   const { params, query, body } = request
   const caller = new AbortController()
@@ -107,7 +107,7 @@ async function answerQuery(
   const { signal } = caller
   const result = await namingMissingProject(db, params, () =>
     operation.run({
-      ...{ db, mailDbFor, cells, returnPathKeys, audit, caps, sendingRules, signal },
+      ...{ db, mailDbFor, cells, returnPathKeys, domains, audit, caps, sendingRules, signal },
       ...{ actorId: actorOf(request).id, requestId: request.id },
       params: params as never,
       query: query as never,
@@ -117,6 +117,7 @@ async function answerQuery(
   if ('stream' in result)
     return reply.type(operation.contentType ?? 'application/octet-stream').send(result.stream)
   if (result.version !== undefined) reply.header('etag', etagOf(result.version))
+  reply.status(operation.status ?? 200)
   return sendJson(reply, JSON.stringify(result.answer))
 }
 

@@ -85,6 +85,11 @@ export const allowedRights = {
   'platform-suppressions.show': everyone,
   'platform-suppressions.delete': full,
 
+  'evidence.list': everyone,
+  'evidence.create': everyone,
+  'evidence.show': everyone,
+  'evidence.download': everyone,
+
   'notes.list': everyone,
   'notes.create': support,
   'notes.show': everyone,

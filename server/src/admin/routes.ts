@@ -40,6 +40,10 @@ import { replayEndpointOperation } from './endpoints/replay-endpoint.ts'
 import { rotateEndpointOperation } from './endpoints/rotate-endpoint-secret.ts'
 import { showEndpoint } from './endpoints/show-endpoint.ts'
 import { testEndpointOperation } from './endpoints/test-endpoint.ts'
+import { createEvidenceQuery } from './evidence/create-evidence.ts'
+import { downloadEvidenceQuery } from './evidence/download-evidence.ts'
+import { listEvidenceQuery } from './evidence/list-evidence.ts'
+import { showEvidenceQuery } from './evidence/show-evidence.ts'
 import { listFiringsQuery } from './firings/list-firings.ts'
 import { createInterventionOperation } from './interventions/create-intervention.ts'
 import { editInterventionOperation } from './interventions/edit-intervention.ts'
@@ -201,6 +205,11 @@ const resourceOperations = [
   showNote,
   editNoteOperation,
   deleteNoteOperation,
+
+  listEvidenceQuery,
+  createEvidenceQuery,
+  showEvidenceQuery,
+  downloadEvidenceQuery,
 
   listPlansQuery,
   createPlanOperation,

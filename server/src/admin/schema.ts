@@ -36,8 +36,10 @@ export function schemaOf(operation: Mutation | Query): object {
   }
 }
 
+const accepted = 'Accepted. Processing starts within seconds.'
+
 function querySchema(operation: Query): object {
-  const { query, body, answer, contentType, params, hasVersion } = operation
+  const { query, body, status = 200, answer, contentType, params, hasVersion } = operation
   const isAboutSomething = Object.keys(params.properties).length > 0
   return {
     querystring: Type.Object(query, { additionalProperties: false }),
@@ -45,8 +47,8 @@ function querySchema(operation: Query): object {
       body: Type.Object(body.fields, { additionalProperties: false, examples: [body.example] }),
     }),
     response: {
-      200: {
-        ...answered('The requested data.', answer, contentType),
+      [status]: {
+        ...answered(status === 202 ? accepted : 'The requested data.', answer, contentType),
         ...(hasVersion ? { headers: ETag } : {}),
       },
       ...problems(
@@ -94,7 +96,7 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
       return {
         200: answered(preview, Preview),
         202: {
-          ...answered('Accepted. Processing starts within seconds.', answer),
+          ...answered(accepted, answer),
           headers: successHeaders(kind, false),
         },
       }
@@ -127,7 +129,7 @@ function codesOf(operation: Mutation | Query): Codes {
   } satisfies Codes
   if (!isMutation(operation))
     return operation.body
-      ? { ...codes, 422: ['validation_failed'] }
+      ? { ...codes, 422: ['validation_failed', ...(operation.refusals ?? [])] }
       : { ...codes, 400: ['invalid_parameter'] }
   const rules = ruleCodes(operation)
   const reason = alwaysNeedsReason(operation) ? (['reason_required'] as const) : []

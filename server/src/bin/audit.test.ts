@@ -5,6 +5,9 @@ import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { signEvidence } from '../core/control/audit/evidence-signature.ts'
+import { signingKeyOf } from '../core/control/audit/keys.ts'
+import { linesAfter, noLines } from '../core/control/evidence/lines.ts'
 import { everyKind, recordEach } from '../testing/fixtures/audit-entries.ts'
 import { cleanUp } from '../testing/harness/cleanup.ts'
 import { openDatabase, testDatabase } from '../testing/harness/database.ts'
@@ -113,6 +116,37 @@ describe('postern audit', () => {
     assert.match(wrong.stderr, /Checkpoint 1 in .* signature is invalid/)
     assert.match((await elsewhere('verify', '--file', '/nowhere')).stderr, /File not found: \/nowhere/)
     assert.equal((await elsewhere('verify', '--file', full, '--public-key', 'x')).status, 2)
+  })
+
+  test('verify accepts an evidence file with the printed key alone', async () => {
+    const [key] = (await audit('key')).stdout.trim().split('\n')
+    const signingKey = signingKeyOf({ id: '1', key: Buffer.from('5a'.repeat(32), 'hex') })
+    const range = { from: '2026-11-01T00:00:00.000Z', to: '2026-11-02T00:00:00.000Z' }
+    const header = { type: 'evidence', version: 1, id: 3, project: { id: 7 }, ...range }
+    const { text, tail } = linesAfter(noLines, [header])
+    const statement = { evidence_id: 3, project_id: 7, at: '2026-11-03T00:00:00.000Z', lines: 1 }
+    const signature = signEvidence(signingKey, { ...statement, key_id: '1', hash: tail.hash })
+    const last = linesAfter(tail, [{ type: 'signature', ...statement, key_id: '1', signature }]).text
+    const evidence = path.join(folder, 'evidence.ndjson')
+    await writeFile(evidence, text + last)
+
+    const verified = await elsewhere('verify', '--evidence', evidence, '--public-key', key ?? '')
+    assert.deepEqual(verified, {
+      status: 0,
+      stdout:
+        'The file is intact and was signed at 2026-11-03T00:00:00.000Z (lines: 2, audit entries: 0).\n' +
+        `Evidence 3 about project 7, ${range.from} to ${range.to}.\n`,
+      stderr: '',
+    })
+    const keyless = await elsewhere('verify', '--evidence', evidence)
+    assert.deepEqual([keyless.status, keyless.stdout.slice(0, 11)], [3, 'NOT PROVED.'])
+    await writeFile(evidence, text.replace('2026-11-02', '2026-11-04') + last)
+    const altered = await elsewhere('verify', '--evidence', evidence, '--public-key', key ?? '')
+    assert.equal(altered.status, 1)
+    assert.match(altered.stderr, /^The file was ALTERED\. Line 1: /)
+    const asJson = await elsewhere('verify', '--evidence', evidence, '--public-key', key ?? '', '--json')
+    assert.deepEqual([asJson.status, JSON.parse(asJson.stdout).first_bad.line], [1, 1])
+    assert.equal((await elsewhere('verify', '--evidence', evidence, '--file', full)).status, 2)
   })
 
   test('export continues after an earlier one, and can be limited to one project', async () => {

@@ -10,8 +10,9 @@ import { type CaughtUp, catchUpFile, newFileWarning } from '../core/control/audi
 import { makeCheckpoints, makeCheckpointsBy } from '../core/control/audit/checkpoints.ts'
 import { erasePerson } from '../core/control/audit/erasure.ts'
 import { exportAudit, isSnapshot } from '../core/control/audit/export.ts'
-import { readKeys, trustedKeysOf, writeKeys } from '../core/control/audit/keys.ts'
+import { readKeys, trustedKeysOf, type VerifyingKeys, writeKeys } from '../core/control/audit/keys.ts'
 import { type Verification, verifyAudit, verifyExport } from '../core/control/audit/verify.ts'
+import { verifyEvidenceFile } from '../core/control/evidence/verify.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
 import { command, endWith, print, reasonOf, say } from './command.ts'
 import type { manual } from './manual.ts'
@@ -26,10 +27,21 @@ type Given<Verb extends keyof typeof manual.audit.verbs> = Values<
 /** `postern audit`: verifies and exports the audit log, signs checkpoints, prints keys and erases personal data. */
 export const audit = command('audit', { verify, export: exportTo, checkpoint, key, erase })
 
-async function verify({ file, checkpoints, 'public-key': publicKeys, json }: Given<'verify'>): Promise<void> {
+async function verify({
+  file,
+  evidence,
+  checkpoints,
+  'public-key': publicKeys,
+  json,
+}: Given<'verify'>): Promise<void> {
   const keys = readKeys(publicKeys)
-  for (const path of [...file, checkpoints]) {
+  for (const path of [...file, evidence, checkpoints]) {
     if (path !== undefined && !existsSync(path)) throw new UsageError(`File not found: ${path}`)
+  }
+  if (evidence !== undefined) {
+    if (file.length > 0 || checkpoints !== undefined)
+      throw new UsageError('--evidence cannot be combined with --file or --checkpoints.')
+    return verifyEvidence(evidence, keys, json)
   }
   const progress = new Progress('rows verified')
   const onProgress = progress.show
@@ -55,6 +67,28 @@ async function verify({ file, checkpoints, 'public-key': publicKeys, json }: Giv
   }
   if (first_bad !== null || activity?.ok === false) endWith('failed')
   else if (!isProved) endWith('notProved')
+}
+
+async function verifyEvidence(path: string, keys: VerifyingKeys, json: boolean): Promise<void> {
+  const verification = await verifyEvidenceFile(path, keys)
+  const { first_bad, signed, lines, acts, evidence, notes } = verification
+  if (json) print(json, verification, () => '')
+  else if (first_bad !== null) {
+    process.stderr.write(`The file was ALTERED. Line ${first_bad.line}: ${first_bad.problem}\n`)
+  } else {
+    const extent = `(lines: ${lines}, audit entries: ${acts})`
+    say(
+      signed
+        ? `The file is intact and was signed at ${evidence?.signed_at} ${extent}.`
+        : `NOT PROVED. The hashes are consistent, but the signature was not checked: a forged file would also pass ${extent}.`,
+    )
+    say(
+      `Evidence ${evidence?.id} about project ${evidence?.project_id}, ${evidence?.from} to ${evidence?.to}.`,
+    )
+    for (const note of notes) say(`Note: ${note}`)
+  }
+  if (first_bad !== null) endWith('failed')
+  else if (!signed) endWith('notProved')
 }
 
 function show(

@@ -78,7 +78,8 @@ export const manual = {
     verbs: { '': runsUntilStopped },
   },
   signer: {
-    summary: 'Sign audit checkpoints as a separate user, the only one that can read the signing key.',
+    summary:
+      'Sign audit checkpoints and evidence as a separate user, the only one that can read the signing key.',
     verbs: { '': runsUntilStopped },
   },
   migrate: {
@@ -158,20 +159,22 @@ export const manual = {
     summary: 'Verify or export the audit log, sign a checkpoint, or erase a person from it.',
     verbs: {
       verify: {
-        about: 'Checks that no audit entry has been altered, in the database or in exported files.',
+        about:
+          'Checks that no audit entry has been altered, in the database or in exported files, or that an evidence file has not been altered.',
         options: {
           file: {
             value: '<export>',
             about: 'An exported file to verify instead of the database.',
             isRepeated: true,
           },
+          evidence: { value: '<file>', about: 'An evidence file to verify instead of the database.' },
           checkpoints: {
             value: '<file>',
             about: 'A checkpoint file. Default: POSTERN_AUDIT_CHECKPOINT_FILE.',
           },
           'public-key': {
             value: '<id:hex>',
-            about: 'A public key to verify checkpoints with, as `postern audit key` prints it.',
+            about: 'A public key to verify signatures with, as `postern audit key` prints it.',
             isRepeated: true,
           },
           json,

@@ -356,6 +356,7 @@ export const workerDeps = ({
   masterKeys: config.masterKeys,
   auditSigner: auditSignerOf(config),
   auditCheckpointFile: config.auditCheckpointFile,
+  version: manifest.version,
   systemMail,
   invitationKey: invitationKeyOf(config.authSecrets),
   forwardConfirmationKey: forwardConfirmationKeyOf(config.authSecrets),

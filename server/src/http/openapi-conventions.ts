@@ -63,7 +63,7 @@ version; editing a domain always counts as a change.
 
 ## Idempotency
 
-Every mutation (POST, PATCH, PUT and DELETE) accepts an \`Idempotency-Key\` of your choice. The service stores the key for
+Every mutation (POST, PATCH, PUT and DELETE, but not the POST operations that only read) accepts an \`Idempotency-Key\` of your choice. The service stores the key for
 24 hours, per caller and operation. Repeating a request with the same key returns the first response and has no further
 effect. A different request with the same key returns 422 \`idempotency_key_reused\`. While the first request is still in
 progress, the response is 409 \`request_in_progress\`. Only successful responses are stored. A secret is returned only
@@ -215,6 +215,11 @@ const ownTags: Tag[] = [
     name: 'reversals',
     'x-displayName': 'Reversals',
     description: 'Temporary overrides, and the values that are restored when they expire.',
+  },
+  {
+    name: 'evidence',
+    'x-displayName': 'Evidence',
+    description: 'Signed files about a project, which anyone can verify with the public key.',
   },
   {
     name: 'sending',

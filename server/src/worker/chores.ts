@@ -8,6 +8,7 @@ import { purgeDenials } from '../core/control/audit/denials.ts'
 import { purgeLookups } from '../core/control/audit/lookups.ts'
 import { purgeBulkActions } from '../core/control/bulk/bulk.ts'
 import { purgeDiscards } from '../core/control/discards/discards.ts'
+import { purgeEvidence } from '../core/control/evidence/evidence.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
 import { purgeFirings } from '../core/control/policies/firings.ts'
@@ -70,6 +71,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
     'old firings': () => purge(db, purgeFirings),
     'old bulk actions': () => purge(db, purgeBulkActions),
+    'expired evidence': () => purge(db, purgeEvidence),
     'old discards': () => purge(db, purgeDiscards),
     'progress of old discards': purgeEach(purgeDiscardProgress),
     'state of ended paces': purgeEach(purgeEndedPaces),

@@ -18,6 +18,7 @@ import type { OwnerNoticeDeps } from '../core/control/notifications/owner-notice
 import { runPolicies } from '../core/control/policies/run-policies.ts'
 import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes/forward-confirmations.ts'
 import { keepPartitions } from '../core/mail/dispatch/partitions.ts'
+import { type EvidenceDeps, makeEvidence } from '../core/mail/evidence/make-evidence.ts'
 import { cancelIfScheduled } from '../core/mail/messages/messages.ts'
 import type { Cell, Cells, MailOf } from '../platform/db/cells.ts'
 import type { HintListener } from '../platform/db/hints.ts'
@@ -42,6 +43,7 @@ export type WorkerDeps = CheckDeps &
   ResetMailDeps &
   ConfirmationDeps &
   OwnerNoticeDeps &
+  EvidenceDeps &
   Omit<OutboxRelayDeps, 'mailDb' | 'shards' | 'hints'> & {
     runner: JobRunner
     cells: Cells
@@ -94,6 +96,7 @@ function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
       cron: everyMinute,
       run: () => sendInterventionMails(deps, maxNotices, end()),
     },
+    'evidence.make': { cron: everyMinute, run: () => makeEvidence(deps, end()) },
     'policies.evaluate': { cron: everyMinute, run: () => runPolicies(deps, end()) },
     'forwards.confirm': { cron: everyMinute, run: () => sendConfirmations(deps, maxConfirmations, end()) },
     chores: { cron: everyMinute, run: () => doChores(deps) },

@@ -2,6 +2,7 @@ import { Button, Group, Text } from '@mantine/core'
 import { counted } from '../../components/numbers.ts'
 import { useToast } from '../../components/toast.tsx'
 import { type Progress, useExport } from './export.ts'
+import { saveAs } from './save-as.ts'
 
 /**
  * Saves one project's audit log, or the whole audit log, as a file that `postern audit verify --file` checks
@@ -40,13 +41,3 @@ export function ExportButton({ projectId }: { projectId?: number }) {
 
 const sizeOf = ({ rows, bytes }: Progress): string =>
   `${counted(rows, 'entry', 'entries')}, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })} MB`
-
-function saveAs(file: Blob, name: string): void {
-  const address = URL.createObjectURL(file)
-  const link = document.createElement('a')
-  link.href = address
-  link.download = name
-  link.click()
-  // By then the browser has started the download; the memory is freed before the window closes.
-  setTimeout(() => URL.revokeObjectURL(address), 60_000)
-}

@@ -1,5 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { PartHead } from '../../components/page-head.tsx'
+import { EvidenceList } from './evidence.tsx'
+import { EvidenceButton } from './evidence-button.tsx'
 import { ExportButton } from './export-button.tsx'
 import { Filters } from './filters.tsx'
 import { type AuditSearch, Timeline } from './timeline.tsx'
@@ -17,9 +19,11 @@ export function ProjectAudit() {
   return (
     <>
       <PartHead title="Audit">
+        <EvidenceButton projectId={project_id} />
         <ExportButton projectId={project_id} />
       </PartHead>
       <Verification projectId={project_id} />
+      <EvidenceList projectId={project_id} />
       <Filters search={search} setFilter={setFilter} />
       <Timeline
         search={{ ...search, project_id }}

@@ -78,6 +78,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   interventions: async (projectId) =>
     (await make.makeIntervention(projectId, { kind: 'pace', pace_per_hour: 1 })).id,
   discards: async (projectId) => (await make.makeDiscard(projectId)).id,
+  evidence: async (projectId) => (await make.makeEvidence(projectId)).id,
   reversals: async (projectId) => (await make.makeReversal(projectId)).id,
   notes: async (projectId) => (await make.makeNote(projectId)).id,
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
@@ -95,7 +96,7 @@ async function removeOne(projectId: number, noun: string, id: number | string): 
   // Messages are deleted only by retention.
   if (noun === 'messages') return mail.dropMail(projectId, String(id))
   // No operation deletes these.
-  if (noun === 'interventions' || noun === 'discards') {
+  if (['interventions', 'discards', 'evidence'].includes(noun)) {
     await database.query(`delete from control.${noun} where id = $1`, [id])
     return
   }
@@ -282,6 +283,8 @@ describe('an administrator', () => {
       // Only one discard can be running in a project, and one bulk action of an administrator.
       await database.query('update control.discards set finished_at = now() where stopped_at is null')
       await database.query('update control.bulk_actions set finished_at = now() where stopped_at is null')
+      // A project can have 20 files.
+      await database.query(`delete from control.evidence where section <> 'done'`)
     }
   })
 

@@ -7,6 +7,7 @@ import { listLookups } from '../../core/control/audit/lookups.ts'
 import { bulkDetail, findBulk, listBulkActions, listPending } from '../../core/control/bulk/bulk.ts'
 import { listDiscards } from '../../core/control/discards/discards.ts'
 import { listEndpoints } from '../../core/control/endpoints/endpoints.ts'
+import { listEvidence } from '../../core/control/evidence/evidence.ts'
 import { listInterventions } from '../../core/control/interventions/interventions.ts'
 import { listNotices } from '../../core/control/interventions/notices.ts'
 import { listMembers } from '../../core/control/members/members.ts'
@@ -101,6 +102,8 @@ await database.query(`
   select bulk.id, n, case n % 3 when 0 then 'pending' else 'refused' end, case when n % 3 > 0 then 'not_found' end,
          case when n % 3 > 0 then 'm' end
     from (select id from control.bulk_actions limit 10) as bulk, generate_series(1, 2000) as n;
+  insert into control.evidence (project_id, requested_by, range_from, range_to, message_ids, section)
+  select 1 + n % 1000, 1, postern.now(), postern.now(), '{}', 'done' from generate_series(1, ${count}) as n;
   insert into control.firings (policy_id, policy_version, project_id, at, value, counted, baseline, outcome)
   select 1 + n % 6, 1, 1 + n % 1000, postern.now() - n * interval '5 minutes', 1, 1, 1, 'recorded'
     from generate_series(1, ${count}) as n;
@@ -230,7 +233,7 @@ describe('no list reads a whole table', () => {
     }
   })
 
-  test("a user's projects, a project's members, endpoints, interventions and discards, firings and denials", async () => {
+  test("a user's projects, a project's members, endpoints, interventions, discards and evidence, firings and denials", async () => {
     for (const beforeId of [Number.MAX_SAFE_INTEGER, 9000]) {
       const page = { limit, beforeId }
       await assertOnIndex({ own: page }, (tx) => listProjectsOf(tx, 7, page))
@@ -241,6 +244,7 @@ describe('no list reads a whole table', () => {
         await assertOnIndex({ notices: inForce, page }, (tx) => listNotices(tx, 7, { ...page, inForce }))
       }
       await assertOnIndex({ discards: page }, (tx) => listDiscards(tx, 7, page))
+      await assertOnIndex({ evidence: page }, (tx) => listEvidence(tx, 7, page))
       for (const filter of combinations<{ policyId: number | undefined; projectId: number | undefined }>({
         policyId: [undefined, 2],
         projectId: [undefined, 7],
@@ -339,6 +343,7 @@ describe('no list reads a whole table', () => {
       'interventions',
       'discards',
       'notes',
+      'evidence',
     ]) {
       const [index] = await database.query(
         `select from pg_index where indrelid = $1::regclass and indpred is null

@@ -38,6 +38,7 @@ const {
   makeBulk,
   makeDiscard,
   makeNote,
+  makeEvidence,
   makeFiring,
 } = fixtures(database, admin)
 const { makeMail, makeEvent, makeAttempt } = mailRows(database)
@@ -354,6 +355,7 @@ describe('a list', () => {
       await makeDiscard(id)
       await makeNote(id)
       await makeBulk(id)
+      await makeEvidence(id)
       await makeFiring(id)
       await makeProject({ plan_id })
       await makeMail(id)

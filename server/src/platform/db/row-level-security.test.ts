@@ -55,6 +55,7 @@ const samples: Record<string, Record<string, string>> = {
   'control.attention': { cause: `'over_plan'` },
   'control.bulk_items': { state: `'pending'`, error: 'null', message: 'null' },
   'control.discards': { finished_at: 'now()' },
+  'control.evidence': { message_ids: `'{}'` },
   'control.reversals': { field: `'admin_plan_id'`, original: `'1'`, override: `'2'` },
   'control.queue_restrictions': { kind: `'hold'` },
   'control.identities': { provider: `'service'`, domain_id: `nextval('sample')` },

@@ -302,6 +302,35 @@ export interface ControlEndpointStats {
   updated_at: Generated<Timestamp>;
 }
 
+export interface ControlEvidence {
+  bytes: Generated<number>;
+  checkpoint_id: number | null;
+  created_at: Generated<Timestamp>;
+  expected_lines: Generated<number>;
+  expires_at: Generated<Timestamp>;
+  id: Generated<number>;
+  last_hash: Generated<Buffer>;
+  last_seq: number | null;
+  lines: Generated<number>;
+  message_ids: string[];
+  problem: string | null;
+  project_id: number;
+  range_from: Timestamp;
+  range_to: Timestamp;
+  requested_by: number;
+  section: Generated<string>;
+  section_after: Generated<number>;
+  updated_at: Generated<Timestamp>;
+}
+
+export interface ControlEvidenceChunks {
+  content: Buffer;
+  evidence_id: number;
+  line: number;
+  part: number;
+  project_id: number;
+}
+
 export interface ControlExternalLogins {
   created_at: Generated<Timestamp>;
   issuer: string;
@@ -1127,6 +1156,8 @@ export interface DB {
   "control.endpoint_notices": ControlEndpointNotices;
   "control.endpoint_stats": ControlEndpointStats;
   "control.endpoints": ControlEndpoints;
+  "control.evidence": ControlEvidence;
+  "control.evidence_chunks": ControlEvidenceChunks;
   "control.external_logins": ControlExternalLogins;
   "control.firings": ControlFirings;
   "control.forward_confirmation_mails": ControlForwardConfirmationMails;

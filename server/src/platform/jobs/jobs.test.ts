@@ -38,6 +38,7 @@ async function startJobs(
     'password-resets.sweep': nothing,
     'endpoints.notify': nothing,
     'interventions.notify': nothing,
+    'evidence.make': nothing,
     'policies.evaluate': nothing,
     'forwards.confirm': nothing,
     'domains.notify': nothing,

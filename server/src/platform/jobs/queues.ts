@@ -31,6 +31,8 @@ export interface Payloads {
   'endpoints.notify': Record<string, never>
   /** Every minute: sends notices to the owners of projects with an intervention that started or ended. */
   'interventions.notify': Record<string, never>
+  /** Every minute, and after a request: makes the files of evidence. */
+  'evidence.make': Record<string, never>
   /** Evaluates the policies. */
   'policies.evaluate': Record<string, never>
   /**
@@ -79,6 +81,7 @@ export const queues: Record<QueueName, QueueOptions> = {
   'password-resets.sweep': everyMinute,
   'endpoints.notify': everyMinute,
   'interventions.notify': everyMinute,
+  'evidence.make': everyMinute,
   'policies.evaluate': everyMinute,
   'forwards.confirm': everyMinute,
   chores: everyMinute,

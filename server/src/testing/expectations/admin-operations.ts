@@ -139,6 +139,11 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'notes.edit': operation('PATCH /projects/:project_id/notes/:id', 200),
   'notes.delete': operation('DELETE /projects/:project_id/notes/:id', 204, reasonAlways),
 
+  'evidence.list': operation('GET /projects/:project_id/evidence', 200),
+  'evidence.create': operation('POST /projects/:project_id/evidence', 202, { isRead: true }),
+  'evidence.show': operation('GET /projects/:project_id/evidence/:id', 200),
+  'evidence.download': operation('GET /projects/:project_id/evidence/:id/file', 200),
+
   'plans.list': operation('GET /plans', 200),
   'plans.create': operation('POST /plans', 201),
   'plans.show': operation('GET /plans/:id', 200),

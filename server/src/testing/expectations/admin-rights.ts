@@ -78,6 +78,11 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'platform-suppressions.import': none,
   'platform-suppressions.delete': none,
 
+  'evidence.list': read,
+  'evidence.create': read,
+  'evidence.show': read,
+  'evidence.download': read,
+
   'notes.list': read,
   'notes.show': read,
   'notes.create': ['support'],

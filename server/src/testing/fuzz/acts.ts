@@ -73,6 +73,7 @@ const unmodelled: Record<string, string> = {
   'queue.discard': 'A worker performs it, and no worker runs during the test.',
   'discards.stop': 'There are no discards.',
   'discards.resume': 'There are no discards.',
+  'evidence.create': 'A read that is a POST.',
   'reversals.delete': 'The test of temporary overrides has its own model.',
   'suppressions.create': 'A worker performs it, and no worker runs during the test.',
   'suppressions.delete': 'As suppressions.create.',

@@ -1,7 +1,7 @@
 /**
  * The protocol of `postern signer`: one JSON object per line. The worker proposes a checkpoint. The signer returns the
  * checkpoint that it has signed with that number: the proposal, or an earlier one if the number is already used. If it
- * rejects the proposal, it returns the reason.
+ * rejects the proposal, it returns the reason. `sign_evidence` requests the signature of an evidence file.
  */
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
@@ -10,12 +10,13 @@ import type { CheckpointContent } from './chain.ts'
 
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,15}Z$' })
 
 const Proposal = Type.Object(
   {
     type: Type.Literal('sign'),
     id: Count,
-    at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,15}Z$' }),
+    at: Time,
     heads: Type.Array(
       Type.Object({ chain: Count, seq: Count, hash: Hash }, { additionalProperties: false }),
       { minItems: 1, maxItems: 5000 },
@@ -25,18 +26,33 @@ const Proposal = Type.Object(
   { additionalProperties: false },
 )
 
+const EvidenceRequest = Type.Object(
+  {
+    type: Type.Literal('sign_evidence'),
+    evidence_id: Count,
+    project_id: Count,
+    at: Time,
+    lines: Count,
+    hash: Hash,
+  },
+  { additionalProperties: false },
+)
+
 const Request = Type.Union([
   Proposal,
+  EvidenceRequest,
   Type.Object({ type: Type.Literal('status') }, { additionalProperties: false }),
 ])
 
 export type Proposal = Static<typeof Proposal>
+export type EvidenceRequest = Static<typeof EvidenceRequest>
 export type SignerRequest = Static<typeof Request>
 
 export type SignedCheckpoint = CheckpointContent & { prev_hash: string; hash: string; signature: string }
 
 export type SignerResponse =
   | { type: 'signed'; checkpoint: SignedCheckpoint }
+  | { type: 'signed_evidence'; key_id: string; signature: string }
   | { type: 'status'; public_key: string; last: { id: number; hash: string } | null }
   | { type: 'refused'; reason: string }
 

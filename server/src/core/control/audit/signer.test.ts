@@ -11,7 +11,8 @@ import { openDatabase, testDatabase } from '../../../testing/harness/database.ts
 import { checkpointHash, genesis } from './chain.ts'
 import { findLast } from './checkpoints.sql.ts'
 import { makeCheckpoints, makeCheckpointsBy } from './checkpoints.ts'
-import { publicKeyOf, signHash, signingKeyFrom, signingKeyOf, verifyingKeysOf } from './keys.ts'
+import { isEvidenceSigned } from './evidence-signature.ts'
+import { isSigned, publicKeyOf, signHash, signingKeyFrom, signingKeyOf, verifyingKeysOf } from './keys.ts'
 import { CheckpointSigner, serveSigner } from './signer.ts'
 import { askSigner, type Proposal } from './signer-messages.ts'
 import { verifyAudit } from './verify.ts'
@@ -114,6 +115,30 @@ describe('the checkpoint signer', () => {
     assert.match(await refusal(await proposal({ id, prev_hash: genesis })), /does not follow checkpoint 2/)
     assert.match(await refusal(await proposal({ id: id - 1 })), /Checkpoint 1 does not follow checkpoint 2/)
     assert.equal((await readFile(file, 'utf8')).trimEnd().split('\n').length, 2)
+  })
+
+  test('signs evidence that is dated now, and no other', async () => {
+    const statement = { evidence_id: 3, project_id: 1, lines: 9, hash: 'ab'.repeat(32) }
+    const { at } = await db.read(findLast)
+    const before = await readFile(file, 'utf8')
+    const answer = await askSigner(socket, { type: 'sign_evidence', ...statement, at })
+    assert.ok(answer.type === 'signed_evidence')
+    const verifyingKey = keys.get('signer-1') ?? assert.fail()
+    const signed = { ...statement, at, key_id: 'signer-1' }
+    assert.equal(isEvidenceSigned(verifyingKey, signed, answer.signature), true)
+    assert.equal(isEvidenceSigned(verifyingKey, { ...signed, lines: 10 }, answer.signature), false)
+    // Neither a checkpoint with this hash nor a line in the file.
+    assert.equal(isSigned(verifyingKey, statement.hash, answer.signature), false)
+    assert.equal(await readFile(file, 'utf8'), before)
+    for (const minutes of [-6, 6]) {
+      const wrong = new Date(Date.parse(at) + minutes * 60_000).toISOString()
+      const refused = await askSigner(socket, { type: 'sign_evidence', ...statement, at: wrong })
+      assert.match(
+        refused.type === 'refused' ? refused.reason : '',
+        /Evidence 3 is dated .*, but the current time/,
+      )
+    }
+    lines.length = 0
   })
 
   test('rejects rows that are already signed, missing, or have a different hash', async () => {

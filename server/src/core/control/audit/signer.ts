@@ -1,5 +1,5 @@
 /**
- * `postern signer`: verifies and signs checkpoints for a worker that does not have the key.
+ * `postern signer`: verifies and signs checkpoints, and signs evidence files, for a worker that does not have the key.
  *
  * - Each number is signed once. A proposal with the number of the last checkpoint returns the last checkpoint again.
  * - A checkpoint must follow the last signed checkpoint, regardless of the contents of the database.
@@ -7,6 +7,8 @@
  * - Nothing is signed if the database has a later checkpoint than the file, because the file is then an old copy.
  * - Only rows after the last signed row of a chain are signed. The signer reads each row from the database with a read-only
  *   login, and the rows must continue the chain from the signed row.
+ * - The time of an evidence file must be within five minutes of the database's clock. Its content is not checked: the
+ *   checkpoint in the file proves the rows of the audit log.
  *
  * An attacker who controls the worker or the API can append rows and get them signed, but cannot replace signed history.
  * Not implemented: keys in a PKCS #11 token or a KMS.
@@ -16,11 +18,13 @@ import { serveLines } from '../../../platform/net/line-socket.ts'
 import type { Logger } from '../../../platform/telemetry/log.ts'
 import { checkpointHash, genesis, type Head, type RowContent, rowHash } from './chain.ts'
 import { findLast } from './checkpoints.sql.ts'
+import { signEvidence } from './evidence-signature.ts'
 import { lineOfDatabase } from './export-lines.ts'
 import { publicKeyOf, type SigningKey, signHash, writeKeys } from './keys.ts'
 import { readChain, signedPageSize } from './signer.sql.ts'
 import { appendSigned, readSigned, type Signed } from './signer-file.ts'
 import {
+  type EvidenceRequest,
   type Proposal,
   readRequest,
   requestLimits,
@@ -38,8 +42,8 @@ export interface SignerDeps {
 }
 
 /**
- * The maximum difference between a checkpoint's time and the database's clock, including the time that a proposal waits for
- * the previous one.
+ * The maximum difference between a signed time and the database's clock, including the time that a proposal waits for the
+ * previous one.
  */
 const maxTimeDifferenceMs = 5 * 60_000
 
@@ -70,15 +74,25 @@ export class CheckpointSigner {
 
   async answer(request: SignerRequest): Promise<SignerResponse> {
     if (request.type === 'status') return this.#status()
-    const signed = this.#pending.then(() => this.#sign(request))
-    this.#pending = signed.catch(() => {})
     try {
+      if (request.type === 'sign_evidence') return await this.#signEvidence(request)
+      const signed = this.#pending.then(() => this.#sign(request))
+      this.#pending = signed.catch(() => {})
       return { type: 'signed', checkpoint: await signed }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      this.#deps.log.error({ checkpoint: request.id, reason: error.message }, 'checkpoint refused')
+      const subject = request.type === 'sign' ? { checkpoint: request.id } : { evidence: request.evidence_id }
+      this.#deps.log.error({ ...subject, reason: error.message }, 'signature refused')
       return { type: 'refused', reason: error.message }
     }
+  }
+
+  async #signEvidence({ type: _type, ...request }: EvidenceRequest): Promise<SignerResponse> {
+    const { db, key } = this.#deps
+    const { at: now } = await db.read(findLast)
+    requireCurrent(`Evidence ${request.evidence_id}`, request.at, now)
+    const signature = signEvidence(key, { ...request, key_id: key.id })
+    return { type: 'signed_evidence', key_id: key.id, signature }
   }
 
   #status(): SignerResponse {
@@ -104,10 +118,7 @@ export class CheckpointSigner {
         `The database has checkpoint ${stored.id}, but ${file} ends with checkpoint ${before.id}: the file is an old copy.`,
       )
     }
-    // Also true for NaN.
-    if (!(Math.abs(Date.parse(at) - Date.parse(now)) <= maxTimeDifferenceMs)) {
-      throw new Refusal(`Checkpoint ${id} is dated ${at}, but the current time is ${now}.`)
-    }
+    requireCurrent(`Checkpoint ${id}`, at, now)
     for (const [index, head] of heads.entries()) {
       if (index > 0 && head.chain <= (heads[index - 1]?.chain ?? 0))
         throw new Refusal('The heads are not in ascending order.')
@@ -140,6 +151,12 @@ export class CheckpointSigner {
   }
 }
 
+function requireCurrent(what: string, at: string, now: string): void {
+  // Also true for NaN.
+  if (!(Math.abs(Date.parse(at) - Date.parse(now)) <= maxTimeDifferenceMs))
+    throw new Refusal(`${what} is dated ${at}, but the current time is ${now}.`)
+}
+
 function next(at: { seq: number; hash: string }, text: string, chain: number) {
   const { value, isExact } = lineOfDatabase(text)
   const { type: _type, prev_hash, hash, ...content } = value as RowContent & Record<string, string>
@@ -161,7 +178,7 @@ export function serveSigner(signer: CheckpointSigner, socket: string, log: Logge
     try {
       return JSON.stringify(await signer.answer(request))
     } catch (error) {
-      log.error({ err: error }, 'failed to sign a checkpoint')
+      log.error({ err: error }, 'failed to sign')
       throw error
     }
   })

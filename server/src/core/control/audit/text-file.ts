@@ -13,6 +13,21 @@ export async function* linesOf(path: string): AsyncGenerator<{ text: string; isT
   if (rest !== '') yield { text: rest, isTorn: true }
 }
 
+/** The lines as bytes. Decoding would hide invalid UTF-8. */
+export async function* byteLinesOf(path: string): AsyncGenerator<{ bytes: Buffer; isTorn: boolean }> {
+  let rest: Buffer[] = []
+  for await (const read of createReadStream(path, { highWaterMark: 1 << 20 })) {
+    let chunk = read as Buffer
+    for (let end = chunk.indexOf(lineBreak); end !== -1; end = chunk.indexOf(lineBreak)) {
+      yield { bytes: Buffer.concat([...rest, chunk.subarray(0, end)]), isTorn: false }
+      rest = []
+      chunk = chunk.subarray(end + 1)
+    }
+    if (chunk.length > 0) rest.push(chunk)
+  }
+  if (rest.length > 0) yield { bytes: Buffer.concat(rest), isTorn: true }
+}
+
 export interface Tail {
   lastLine: string | undefined
   /** The text after the last line break. */

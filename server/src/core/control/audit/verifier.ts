@@ -58,6 +58,7 @@ export class ChainVerifier {
   /** The chains in #expected that have not been reached yet, in descending order. */
   #inOrder: number[] | undefined
   readonly #onlyChain: number | undefined
+  readonly #isExcerpt: boolean
   #chain: number | undefined
   #seq = 0
   #hash = genesis
@@ -67,8 +68,10 @@ export class ChainVerifier {
   /** The number of the chain's expected rows found so far. */
   #met = 0
 
-  constructor(onlyChain?: number) {
+  /** `isExcerpt`: the rows can begin after the first row of the chain, whose link to earlier rows is then not checked. */
+  constructor(onlyChain?: number, { isExcerpt = false } = {}) {
     this.#onlyChain = onlyChain
+    this.#isExcerpt = isExcerpt
   }
 
   /** Adds the rows that a checkpoint signed. Call it for all checkpoints, in order, before any other method. */
@@ -114,7 +117,7 @@ export class ChainVerifier {
       return badFile(`A row has an invalid position (chain ${chain}, seq ${seq}).`)
     }
     if (chain !== this.#chain) {
-      const bad = this.#endChain() ?? this.#findSkipped(chain) ?? this.#beginChain(chain, seq)
+      const bad = this.#endChain() ?? this.#findSkipped(chain) ?? this.#beginChain(chain, seq, prev_hash)
       if (bad) return bad
     }
     const isRepeated = seq === this.#seq && hash === this.#hash
@@ -138,14 +141,15 @@ export class ChainVerifier {
     return this.#endChain() ?? this.#findSkipped(Number.POSITIVE_INFINITY)
   }
 
-  #beginChain(chain: number, seq: number): FirstBad | null {
+  #beginChain(chain: number, seq: number, prevHash: string): FirstBad | null {
     if (this.#chain !== undefined && chain < this.#chain) {
       return badRow(chain, seq, `comes after rows of chain ${this.#chain}: the rows are not in order.`)
     }
     this.chains.push(chain)
     this.#chain = chain
-    this.#seq = 0
-    this.#hash = genesis
+    const beginsLater = this.#isExcerpt && seq > 1
+    this.#seq = beginsLater ? seq - 1 : 0
+    this.#hash = beginsLater ? prevHash : genesis
     this.#id = Number.NEGATIVE_INFINITY
     this.#latest = { seq: 0, at: '', ms: Number.NEGATIVE_INFINITY }
     this.#met = 0

@@ -77,6 +77,20 @@ export async function listInForce(tx: ReadTx, projectId: number): Promise<Interv
   return rows
 }
 
+/** Interventions that were in force at some time in the range, in the order in which they began. */
+export async function listWithin(
+  tx: ReadTx,
+  projectId: number,
+  { from, to, afterId, limit }: { from: Date; to: Date; afterId: number; limit: number },
+): Promise<InterventionRow[]> {
+  const { rows } = await sql<InterventionRow>`
+    select ${columns} from control.interventions
+     where project_id = ${projectId} and id > ${afterId} and created_at < ${to}
+       and (ended_at is null or ended_at >= ${from})
+     order by id limit ${limit}`.execute(tx)
+  return rows
+}
+
 export async function update(
   tx: Tx,
   { project_id, id }: InterventionRow,

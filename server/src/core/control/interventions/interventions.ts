@@ -23,6 +23,7 @@ import {
   insert,
   listByProject,
   listInForce,
+  listWithin,
   type NewIntervention,
   update,
   writeLocked,
@@ -32,7 +33,7 @@ import {
 import type { Intervention, InterventionConfig, InterventionEnd, InterventionKind } from './wire.ts'
 
 export type { InterventionRow }
-export { listInForce }
+export { listInForce, listWithin }
 
 /** The part of a project that interventions change. */
 export interface Lockable {

@@ -187,6 +187,8 @@ export interface EventRow {
   created_at: Date
 }
 
+export const maxEvents = 1000
+
 /** A message's events, in chronological order. Each recipient has only a few. */
 export async function listEvents(tx: ReadTx, projectId: number, messageId: string): Promise<EventRow[]> {
   const { rows } = await sql<EventRow>`
@@ -202,8 +204,54 @@ export async function listEvents(tx: ReadTx, projectId: number, messageId: strin
              ('x' || translate(left(${messageId}::text, 13), '-', ''))::bit(48)::bigint / 1000.0))
      -- Events from one transaction have the same timestamp: the message's own events precede those of its
      -- recipients.
-     order by events.created_at, events.recipient_no nulls first, events.id limit 1000`.execute(tx)
+     order by events.created_at, events.recipient_no nulls first, events.id limit ${maxEvents}`.execute(tx)
   return rows
+}
+
+export interface AttemptRow {
+  recipient: string
+  attempt: number
+  provider: string
+  host: string | null
+  queue_id: string | null
+  outcome: string
+  reply: string | null
+  started_at: Date
+  finished_at: Date | null
+}
+
+/** Attempts to hand over a message, by recipient. */
+export async function listAttempts(
+  tx: ReadTx,
+  projectId: number,
+  messageId: string,
+  limit: number,
+): Promise<AttemptRow[]> {
+  const { rows } = await sql<AttemptRow>`
+    select recipients.address as recipient, attempts.attempt, attempts.provider, attempts.host, attempts.queue_id,
+           attempts.outcome, attempts.reply, attempts.started_at, attempts.finished_at
+      from mail.attempts as attempts
+      join mail.recipients as recipients
+        on recipients.shard = attempts.shard and recipients.message_id = attempts.message_id
+       and recipients.recipient_no = attempts.recipient_no
+     where attempts.shard = postern.shard_of(${projectId}) and attempts.project_id = ${projectId}
+       and attempts.message_id = ${messageId}
+     order by attempts.recipient_no, attempts.attempt limit ${limit}`.execute(tx)
+  return rows
+}
+
+/** The first of these messages that the project does not have. */
+export async function findAbsent(
+  tx: ReadTx,
+  projectId: number,
+  ids: readonly string[],
+): Promise<string | undefined> {
+  const { rows } = await sql<{ id: string }>`
+    select wanted.id from unnest(${ids}::uuid[]) with ordinality as wanted (id, no)
+     where not exists (select from mail.messages as messages
+                        where ${ofProject(projectId)} and messages.id = wanted.id)
+     order by wanted.no limit 1`.execute(tx)
+  return rows[0]?.id
 }
 
 /** Whether the project currently cannot send. */

@@ -4,15 +4,19 @@ import { PosternError } from '../../../platform/errors.ts'
 import type { EventType } from '../../shared/events.ts'
 import { namedPage, namedPageOf } from '../../shared/pages.ts'
 import {
+  type AttemptRow,
   cancelScheduled,
   type EventRow,
+  findAbsent,
   findById,
   identitiesOf,
   isSendingBlocked,
+  listAttempts,
   listByProject,
   listEvents,
   type MessageFilter,
   type MessageRow,
+  maxEvents,
 } from './messages.sql.ts'
 import type { Message, MessageEvent, RecipientStatus } from './wire.ts'
 
@@ -142,6 +146,35 @@ const eventView = ({ id, type, recipient, data, created_at }: EventRow, messageI
   recipient,
   data,
   created_at: created_at.toISOString(),
+})
+
+/** For administrators. */
+export async function requireMessages(tx: ReadTx, projectId: number, ids: readonly string[]): Promise<void> {
+  const absent = await findAbsent(tx, projectId, ids)
+  if (absent === undefined) return
+  throw new PosternError('validation_failed', `There is no message ${absent} in project ${projectId}.`)
+}
+
+const maxAttempts = 5_000
+
+/** Everything that is stored about a message except its content. Undefined if it does not exist. */
+export async function messageTimeline(tx: ReadTx, projectId: number, id: string) {
+  const message = await findMessage(tx, projectId, id)
+  if (!message) return undefined
+  const attempts = await listAttempts(tx, projectId, id, maxAttempts)
+  const events = await listEvents(tx, projectId, id)
+  return {
+    message,
+    attempts: attempts.map(attemptView),
+    events: events.map((row) => eventView(row, id)),
+    is_complete: attempts.length < maxAttempts && events.length < maxEvents,
+  }
+}
+
+const attemptView = ({ started_at, finished_at, ...rest }: AttemptRow) => ({
+  ...rest,
+  started_at: started_at.toISOString(),
+  finished_at: finished_at?.toISOString() ?? null,
 })
 
 /** For a cancellation that the worker executes later. Returns the number of scheduled recipients. */

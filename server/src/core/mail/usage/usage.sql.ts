@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { ReadTx } from '../../../platform/db/db.ts'
 import type { DailyLimits } from '../../control/caps/caps.ts'
 import { type CountedKind, countedKinds } from '../counters/counters.ts'
@@ -91,14 +91,34 @@ export async function findHours(
   return rows
 }
 
-export async function findDays(tx: ReadTx, projectId: number, days: number): Promise<DayRow[]> {
+/** The last days, today first. */
+export const findDays = (tx: ReadTx, projectId: number, days: number): Promise<DayRow[]> =>
+  findDaysAmong(
+    tx,
+    projectId,
+    sql`select (postern.now() at time zone 'UTC')::date - ago as day from generate_series(0, ${days}::int - 1) as ago`,
+  )
+
+/** The days that the range touches, the last one first. */
+export const findDaysWithin = (
+  tx: ReadTx,
+  projectId: number,
+  { from, to }: { from: Date; to: Date },
+): Promise<DayRow[]> =>
+  findDaysAmong(
+    tx,
+    projectId,
+    sql`select day::date from generate_series(${from.toISOString().slice(0, 10)}::date,
+                                              ${to.toISOString().slice(0, 10)}::date, interval '1 day') as day`,
+  )
+
+async function findDaysAmong(tx: ReadTx, projectId: number, days: RawBuilder<unknown>): Promise<DayRow[]> {
   const { rows } = await sql<DayRow>`
     select days.day::text, coalesce(usage.accepted, 0) as accepted, coalesce(daily.sent, 0) as sent,
            coalesce(daily.delivered, 0) as delivered, coalesce(daily.deferred, 0) as deferred,
            coalesce(daily.bounced, 0) as bounced, coalesce(daily.failed, 0) as failed,
            coalesce(daily.complained, 0) as complained, coalesce(daily.suppressed, 0) as suppressed
-      from (select (postern.now() at time zone 'UTC')::date - ago as day
-              from generate_series(0, ${days}::int - 1) as ago) as days
+      from (${days}) as days
       left join mail.usage as usage
         on usage.shard = postern.shard_of(${projectId}) and usage.project_id = ${projectId}
        and usage.period = 'day' and usage.starts_on = days.day

@@ -4,7 +4,9 @@ import { type Caps, countAll, type DailyLimits } from '../../control/caps/caps.t
 import { missingProject, planInForce } from '../../control/projects/projects.ts'
 import { Timestamp } from '../../shared/wire.ts'
 import { countManual } from '../suppressions/suppressions.ts'
-import { findDays, findHours, findLimits, findPeriods } from './usage.sql.ts'
+import { findDays, findDaysWithin, findHours, findLimits, findPeriods } from './usage.sql.ts'
+
+export { findDaysWithin }
 
 /** A project's usage relative to its limits, and its daily counts for recent days. */
 const Period = Type.Object(
