@@ -38,11 +38,17 @@ export interface EndpointWithSecret { resource: Endpoint; secret: string }
 
 export interface Evidence { id: number; project_id: number; requested_by: { id: number; email: string | null }; from: string; to: string; message_ids: (string)[]; status: "queued" | "building" | "signing" | "ready" | "failed"; progress: number; problem: string | null; lines: number; size_bytes: number; file: string | null; created_at: string; updated_at: string; expires_at: string }
 
-export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
+export interface ExplanationForAdministrators { project_id: number; outcome: "accepted" | "suppressed" | "refused"; error: "invalid_json" | "invalid_parameter" | "unauthenticated" | "token_expired" | "admin_required" | "api_key_not_allowed" | "insufficient_scope" | "insufficient_role" | "insufficient_rights" | "address_not_allowed" | "project_locked" | "subscription_inactive" | "domain_not_verified" | "not_found" | "method_not_allowed" | "already_exists" | "in_use" | "request_in_progress" | "secret_already_revealed" | "domain_claimed" | "last_owner" | "last_administrator" | "already_ended" | "changed_since" | "not_reversible" | "stale_resource" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "reason_required" | "limit_exceeded" | "incomplete_configuration" | "address_routes_unresolved" | "plan_inactive" | "provider_not_allowed" | "idempotency_key_reused" | "rate_limited" | "quota_exceeded" | "internal_error" | "unavailable" | null; checks: ({ name: "project_lock" | "subscription" | "sender_domain" | "provider" | "message" | "suppression" | "quota"; result: "passed" | "failed" | "unknown"; message: string })[]; interventions: (Intervention)[] }
 
 export interface Firing { id: number; policy_id: number; policy_version: number; project_id: number; at: string; value: number; counted: number; baseline: number; outcome: "recorded" | "pending" | "enforced" | "skipped"; intervention_id: number | null; created_at: string }
 
+export interface FoundMessage { id: string; project_id: number; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from: string; subject: string; recipients: ({ address: string; kind: "to" | "cc" | "bcc"; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; diagnostic: string | null; updated_at: string })[]; tags: (string)[]; metadata: { [field: string]: unknown }; size_bytes: number; is_test: boolean; api_key_id: number | null; user_id: number | null; send_at: string | null; created_at: string; project_name: string | null }
+
+export interface ImportReport { added: number; already_suppressed: number; duplicate: number; invalid: number; lines: ({ line: number; address: string; result: "added" | "already_suppressed" | "duplicate" | "invalid"; message: string | null })[] }
+
 export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; started_by: { id: number; email: string } | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; drains_before: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; appeal: { text: string; user_id: number; created_at: string } | null; created_at: string; updated_at: string }
+
+export interface Lookup { id: number; actor_id: number; operation: string; question: string; project_ids: (number)[]; request_id: string; created_at: string }
 
 export interface Member { id: number; project_id: number; user_id: number | null; email: string; name: string | null; role: "owner" | "admin" | "developer" | "viewer"; invited_at: string; joined_at: string | null; created_at: string; updated_at: string }
 
@@ -52,11 +58,17 @@ export interface MessageEvent { id: string; type: "message.accepted" | "message.
 
 export interface MessageExplanationForAdministrators { message_id: string; project_id: number; recipients: ({ address: string; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; waits_for: "schedule" | "operator_hold" | "project_lock" | "project_hold" | "subscription" | "project_pace" | "worker" | "attempt" | "retry" | "provider_report" | "delivery_report" | null; since: string | null; next_attempt_at: string | null; message: string })[]; interventions: (Intervention)[] }
 
+export interface Note { id: number; project_id: number; text: string; author: { id: number; email: string }; version: number; created_at: string; updated_at: string }
+
+export interface Overview { at: string; mail: { hours: ({ starts_at: string; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[]; total: { sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number }; bounce_rate: number | null; complaint_rate: number | null; failure_rate: number | null }; queue: { states: { ready: number; leased: number; deferred: number; scheduled: number; awaiting: number }; oldest_ready: ({ provider: "service" | "ses" | "none"; seconds: number })[]; holds: ({ scope: "all" | "service" | "ses"; held_at: string })[] }; cells: ({ name: string; is_reachable: boolean; counted_until: string | null; outbox_seconds: number | null })[]; processes: ({ id: string; kind: "api" | "worker" | "intake" | "all"; host: string; version: string; cell: string | null; started_at: string; seen_at: string; is_alive: boolean })[]; checkpoint: { last_at: string | null; uncovered_seconds: number | null }; outbox_seconds: number | null; attention: { counts: { intervention: number; firing: number; appeal: number; domain_failing: number; over_plan: number }; newest: ({ project_id: number; project_name: string; cause: "intervention" | "firing" | "appeal" | "domain_failing" | "over_plan"; since: string; resource_id: number | null; detail: string | null })[] }; policies_tripped: ({ id: number; name: string; tripped_at: string })[]; acts: (AuditEntry)[] }
+
 export interface Plan { id: number; max_domains: number; max_users: number; max_mails_per_day: number; max_mails_per_month: number; name: string; description: string; support_level: "community" | "email" | "priority"; billing_product_id: string | null; created_at: string; updated_at: string; price: number; is_active: boolean }
+
+export interface PlatformSuppression { address: string; reason: string; created_at: string }
 
 export interface Policy { id: number; name: string; mode: "off" | "shadow" | "enforce"; applies_to: { plan_ids: (number)[] | null; younger_than_days: number | null; except_project_ids: (number)[] }; signal: "bounce_rate" | "complaint_rate" | "failure_rate" | "suppressed_rate" | "volume_spike" | "score"; window_minutes: number; threshold: number; minimum_volume: number; intervention: { kind: "warn" | "pace" | "hold" | "lock"; pace_per_hour: number | null; duration_minutes: number | null; public_note: string | null }; cooldown_minutes: number; tripped_at: string | null; version: number; created_at: string; updated_at: string }
 
-export interface Preview { operation: string; reason_required: boolean; changes: ({ resource: string; id: number | string | null; field: string; before: unknown; after: unknown })[]; effects: (string)[]; warnings: (string)[]; backtest?: Backtest; bulk?: BulkPreview }
+export interface Preview { operation: string; reason_required: boolean; changes: ({ resource: string; id: number | string | null; field: string; before: unknown; after: unknown })[]; effects: (string)[]; warnings: (string)[]; backtest?: Backtest; report?: ImportReport; bulk?: BulkPreview }
 
 export interface Project { id: number; user_id: number; reputation_score: number; bounced: number; failed: number; complained: number; name: string; created_at: string; updated_at: string; is_locked: boolean; allow_service_mta: boolean; plan_id: number; admin_plan_id: number | null; billing_subscription_id: string | null; billing_subscription_status: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; billing_product_id: string | null; admin_subscription_status: "trialing" | "active" | "past_due" | "canceled" | "paused" | null; plan: Plan }
 
@@ -78,9 +90,15 @@ export interface SearchResult { type: "project" | "domain" | "route" | "user"; i
 
 export interface Suppression { address: string; reason: "bounce" | "complaint" | "manual"; message_id: string | null; created_at: string }
 
+export interface Trace { data: (TracedMessage)[]; unreachable_cells: (string)[] }
+
+export interface TracedMessage { message_id: string; project_id: number; project_name: string | null; recipient: { no: number; address: string; status: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled" } | null; created_at: string; matched_by: "return_path" | "message_id" | "queue_id" | "recipient"; is_certain: boolean }
+
+export interface Undone { resource_type: string; resource_id: string; project_id: number | null; version: number }
+
 export interface Usage { day: { starts_on: string; accepted: number; limit: number }; month: { starts_on: string; accepted: number; limit: number }; limits: ({ name: string; used: number; allowed: number })[]; days: ({ day: string; accepted: number; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[]; hours: ({ starts_at: string; sent: number; delivered: number; deferred: number; bounced: number; failed: number; complained: number; suppressed: number })[] }
 
-export interface User { id: number; email: string; name: string; role: "user" | "admin"; is_active: boolean; two_factor_enabled: boolean; created_at: string; updated_at: string }
+export interface User { id: number; email: string; name: string; role: "user" | "admin"; rights: "full" | "support" | "billing" | "auditor" | null; is_active: boolean; two_factor_enabled: boolean; created_at: string; updated_at: string }
 
 export interface Operations {
   /** Sign in with email and password */
@@ -128,7 +146,7 @@ export interface Operations {
     path: {  }
     query: {  }
     body: undefined
-    answer: { user: { id: number; email: string; name: string; role: string; second_factor_enabled: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
+    answer: { user: { id: number; email: string; name: string; role: string; rights: "full" | "support" | "billing" | "auditor" | null; second_factor_enabled: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
     hasPreview: false
   }
   /** List your active sessions */
@@ -203,12 +221,36 @@ export interface Operations {
     answer: { keys: ({ [field: string]: unknown })[] }
     hasPreview: false
   }
+  /** Show the overview */
+  'overview.show': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: Overview
+    hasPreview: false
+  }
   /** Find a project, domain, address or user */
   'search.find': {
     path: {  }
     query: { q: string }
     body: undefined
     answer: { data: (SearchResult)[] }
+    hasPreview: false
+  }
+  /** Find the message that a text refers to */
+  'trace.find': {
+    path: {  }
+    query: {  }
+    body: { text: string }
+    answer: Trace
+    hasPreview: false
+  }
+  /** Search the messages of all projects */
+  'messages.search': {
+    path: {  }
+    query: { limit?: number; cursor?: string; recipient?: string; sender?: string; status?: "scheduled" | "queued" | "held" | "sent" | "deferred" | "delivered" | "bounced" | "failed" | "complained" | "suppressed" | "canceled"; from?: string; to?: string }
+    body: undefined
+    answer: { data: (FoundMessage)[]; next_cursor: string | null; unreachable_cells: (string)[] }
     hasPreview: false
   }
   /** List projects */
@@ -587,6 +629,22 @@ export interface Operations {
     answer: { data: (Suppression)[]; next_cursor: string | null }
     hasPreview: false
   }
+  /** Suppress an address in a project */
+  'suppressions.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { address: string; reason: string }
+    answer: Suppression
+    hasPreview: true
+  }
+  /** Import suppressions into a project */
+  'suppressions.import': {
+    path: { project_id: number }
+    query: {  }
+    body: { csv: string; reason: string }
+    answer: ImportReport
+    hasPreview: true
+  }
   /** Delete a project's suppression */
   'suppressions.delete': {
     path: { project_id: number; address: string }
@@ -739,6 +797,46 @@ export interface Operations {
     answer: undefined
     hasPreview: true
   }
+  /** List administrators' notes about a project */
+  'notes.list': {
+    path: { project_id: number }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (Note)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Add a note to a project */
+  'notes.create': {
+    path: { project_id: number }
+    query: {  }
+    body: { text: string; reason?: string }
+    answer: Note
+    hasPreview: true
+  }
+  /** Show a note */
+  'notes.show': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: undefined
+    answer: Note
+    hasPreview: false
+  }
+  /** Edit a note */
+  'notes.edit': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { text: string; reason?: string }
+    answer: Note
+    hasPreview: true
+  }
+  /** Delete a note */
+  'notes.delete': {
+    path: { project_id: number; id: number }
+    query: {  }
+    body: { reason: string }
+    answer: undefined
+    hasPreview: true
+  }
   /** List a project's evidence */
   'evidence.list': {
     path: { project_id: number }
@@ -859,6 +957,46 @@ export interface Operations {
     answer: { data: (Firing)[]; next_cursor: string | null }
     hasPreview: false
   }
+  /** List the addresses suppressed for all projects */
+  'platform-suppressions.list': {
+    path: {  }
+    query: { limit?: number; cursor?: string }
+    body: undefined
+    answer: { data: (PlatformSuppression)[]; next_cursor: string | null }
+    hasPreview: false
+  }
+  /** Suppress an address for all projects */
+  'platform-suppressions.create': {
+    path: {  }
+    query: {  }
+    body: { address: string; reason: string }
+    answer: PlatformSuppression
+    hasPreview: true
+  }
+  /** Import addresses to suppress for all projects */
+  'platform-suppressions.import': {
+    path: {  }
+    query: {  }
+    body: { csv: string; reason: string }
+    answer: ImportReport
+    hasPreview: true
+  }
+  /** Show an address suppressed for all projects */
+  'platform-suppressions.show': {
+    path: { address: string }
+    query: {  }
+    body: undefined
+    answer: PlatformSuppression
+    hasPreview: false
+  }
+  /** Delete an address from the list for all projects */
+  'platform-suppressions.delete': {
+    path: { address: string }
+    query: {  }
+    body: { reason: string }
+    answer: PlatformSuppression
+    hasPreview: true
+  }
   /** List bulk actions */
   'bulk.list': {
     path: {  }
@@ -919,14 +1057,22 @@ export interface Operations {
   'users.edit': {
     path: { id: number }
     query: {  }
-    body: { role?: "user" | "admin"; is_active?: boolean; end_sessions?: boolean; reason: string }
+    body: { role?: "user" | "admin"; rights?: "full" | "support" | "billing" | "auditor"; is_active?: boolean; end_sessions?: boolean; reason: string }
     answer: User
+    hasPreview: true
+  }
+  /** Undo a change */
+  'audit.undo': {
+    path: { id: number }
+    query: {  }
+    body: { reason: string }
+    answer: Undone
     hasPreview: true
   }
   /** Search the audit log */
   'audit.list': {
     path: {  }
-    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "bulk.create" | "bulk.interrupt" | "bulk.resume" | "bulk.stop" | "discards.resume" | "discards.stop" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.drain" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "plans.create" | "plans.edit" | "policies.create" | "policies.delete" | "policies.edit" | "policies.trip" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.discard" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.delete" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
+    query: { limit?: number; cursor?: string; project_id?: number; actor?: number; operation?: "api-keys.create" | "api-keys.delete" | "api-keys.edit" | "api-keys.rotate" | "audit.erase" | "audit.undo" | "bulk.create" | "bulk.interrupt" | "bulk.resume" | "bulk.stop" | "discards.resume" | "discards.stop" | "domains.create" | "domains.delete" | "domains.edit" | "domains.rotate" | "domains.verify" | "endpoints.create" | "endpoints.delete" | "endpoints.edit" | "endpoints.replay" | "endpoints.rotate" | "endpoints.test" | "interventions.create" | "interventions.drain" | "interventions.edit" | "interventions.end" | "interventions.expire" | "members.create" | "members.delete" | "members.edit" | "messages.cancel" | "notes.create" | "notes.delete" | "notes.edit" | "plans.create" | "plans.edit" | "platform-suppressions.create" | "platform-suppressions.delete" | "platform-suppressions.import" | "policies.create" | "policies.delete" | "policies.edit" | "policies.trip" | "projects.create" | "projects.edit" | "projects.revert" | "projects.set-billing" | "queue.discard" | "queue.hold" | "queue.release" | "reversals.delete" | "routing.create" | "routing.delete" | "routing.edit" | "routing.request-confirmation" | "secrets.rewrap" | "suppressions.create" | "suppressions.delete" | "suppressions.import" | "users.create" | "users.edit" | "users.issue-token" | "users.link" | "users.reset" | "users.reset-password"; resource?: string; from?: string; to?: string }
     body: undefined
     answer: { data: (AuditEntry)[]; next_cursor: string | null }
     hasPreview: false
@@ -963,9 +1109,18 @@ export interface Operations {
     answer: { data: (Denial)[]; next_cursor: string | null }
     hasPreview: false
   }
+  /** List lookups of mail */
+  'audit.lookups': {
+    path: {  }
+    query: { limit?: number; cursor?: string; actor_id?: number }
+    body: undefined
+    answer: { data: (Lookup)[]; next_cursor: string | null }
+    hasPreview: false
+  }
 }
 
-export const operations: Record<keyof Operations, readonly [method: string, path: string]> = {
+/** `read`: a POST that changes nothing. */
+export const operations: Record<keyof Operations, readonly [method: string, path: string, kind?: 'read']> = {
   'auth.sign-in': ['POST', '/v1/auth/sign-in'],
   'auth.verify-totp': ['POST', '/v1/auth/totp/code'],
   'auth.verify-backup-code': ['POST', '/v1/auth/backup-code'],
@@ -981,7 +1136,10 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'auth.enroll-totp': ['POST', '/v1/auth/totp'],
   'auth.register-invited': ['POST', '/v1/auth/register'],
   'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
+  'overview.show': ['GET', '/v1/admin/overview'],
   'search.find': ['GET', '/v1/admin/search'],
+  'trace.find': ['POST', '/v1/admin/trace', 'read'],
+  'messages.search': ['GET', '/v1/admin/messages'],
   'projects.list': ['GET', '/v1/admin/projects'],
   'projects.create': ['POST', '/v1/admin/projects'],
   'projects.show': ['GET', '/v1/admin/projects/{project_id}'],
@@ -1029,6 +1187,8 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'messages.events': ['GET', '/v1/admin/projects/{project_id}/messages/{id}/events'],
   'messages.cancel': ['POST', '/v1/admin/projects/{project_id}/messages/{id}/cancel'],
   'suppressions.list': ['GET', '/v1/admin/projects/{project_id}/suppressions'],
+  'suppressions.create': ['POST', '/v1/admin/projects/{project_id}/suppressions'],
+  'suppressions.import': ['POST', '/v1/admin/projects/{project_id}/suppressions/import'],
   'suppressions.delete': ['DELETE', '/v1/admin/projects/{project_id}/suppressions/{address}'],
   'usage.show': ['GET', '/v1/admin/projects/{project_id}/usage'],
   'reputation.show': ['GET', '/v1/admin/projects/{project_id}/reputation'],
@@ -1048,8 +1208,13 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'reversals.list': ['GET', '/v1/admin/projects/{project_id}/reversals'],
   'reversals.show': ['GET', '/v1/admin/projects/{project_id}/reversals/{id}'],
   'reversals.delete': ['DELETE', '/v1/admin/projects/{project_id}/reversals/{id}'],
+  'notes.list': ['GET', '/v1/admin/projects/{project_id}/notes'],
+  'notes.create': ['POST', '/v1/admin/projects/{project_id}/notes'],
+  'notes.show': ['GET', '/v1/admin/projects/{project_id}/notes/{id}'],
+  'notes.edit': ['PATCH', '/v1/admin/projects/{project_id}/notes/{id}'],
+  'notes.delete': ['DELETE', '/v1/admin/projects/{project_id}/notes/{id}'],
   'evidence.list': ['GET', '/v1/admin/projects/{project_id}/evidence'],
-  'evidence.create': ['POST', '/v1/admin/projects/{project_id}/evidence'],
+  'evidence.create': ['POST', '/v1/admin/projects/{project_id}/evidence', 'read'],
   'evidence.show': ['GET', '/v1/admin/projects/{project_id}/evidence/{id}'],
   'evidence.download': ['GET', '/v1/admin/projects/{project_id}/evidence/{id}/file'],
   'plans.list': ['GET', '/v1/admin/plans'],
@@ -1063,6 +1228,11 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'policies.delete': ['DELETE', '/v1/admin/policies/{id}'],
   'policies.backtest': ['GET', '/v1/admin/policies/{id}/backtest'],
   'firings.list': ['GET', '/v1/admin/firings'],
+  'platform-suppressions.list': ['GET', '/v1/admin/suppressions'],
+  'platform-suppressions.create': ['POST', '/v1/admin/suppressions'],
+  'platform-suppressions.import': ['POST', '/v1/admin/suppressions/import'],
+  'platform-suppressions.show': ['GET', '/v1/admin/suppressions/{address}'],
+  'platform-suppressions.delete': ['DELETE', '/v1/admin/suppressions/{address}'],
   'bulk.list': ['GET', '/v1/admin/bulk'],
   'bulk.create': ['POST', '/v1/admin/bulk'],
   'bulk.show': ['GET', '/v1/admin/bulk/{id}'],
@@ -1071,9 +1241,69 @@ export const operations: Record<keyof Operations, readonly [method: string, path
   'users.list': ['GET', '/v1/admin/users'],
   'users.show': ['GET', '/v1/admin/users/{id}'],
   'users.edit': ['PATCH', '/v1/admin/users/{id}'],
+  'audit.undo': ['POST', '/v1/admin/audit/{id}/undo'],
   'audit.list': ['GET', '/v1/admin/audit'],
   'audit.export': ['GET', '/v1/admin/audit/export'],
   'audit.verify': ['GET', '/v1/admin/audit/verify'],
   'audit.show': ['GET', '/v1/admin/audit/{id}'],
   'denials.list': ['GET', '/v1/admin/denials'],
+  'audit.lookups': ['GET', '/v1/admin/audit/lookups'],
 }
+
+/** The rights, other than full, that allow each administrative mutation: all of it, or some fields. */
+export const limitedRights = {
+  'projects.create': {},
+  'projects.edit': {"support":["is_locked"],"billing":["plan_id","admin_plan_id","admin_subscription_status"]},
+  'projects.set-billing': {"billing":true},
+  'members.create': {},
+  'members.edit': {},
+  'members.delete': {},
+  'domains.create': {},
+  'domains.edit': {},
+  'domains.delete': {},
+  'domains.verify': {},
+  'domains.rotate': {},
+  'endpoints.create': {},
+  'endpoints.edit': {},
+  'endpoints.delete': {},
+  'endpoints.rotate': {},
+  'endpoints.test': {},
+  'endpoints.replay': {},
+  'routing.create': {},
+  'routing.edit': {},
+  'routing.delete': {},
+  'routing.request-confirmation': {},
+  'api-keys.create': {},
+  'api-keys.edit': {},
+  'api-keys.delete': {},
+  'api-keys.rotate': {},
+  'messages.cancel': {},
+  'suppressions.create': {"support":true},
+  'suppressions.import': {"support":true},
+  'suppressions.delete': {"support":true},
+  'queue.hold': {"support":true},
+  'queue.release': {"support":true},
+  'queue.discard': {},
+  'discards.stop': {},
+  'discards.resume': {},
+  'interventions.create': {"support":true},
+  'interventions.edit': {"support":true},
+  'interventions.end': {"support":true},
+  'reversals.delete': {},
+  'notes.create': {"support":true},
+  'notes.edit': {"support":true},
+  'notes.delete': {"support":true},
+  'plans.create': {},
+  'plans.edit': {},
+  'policies.create': {},
+  'policies.edit': {},
+  'policies.delete': {},
+  'platform-suppressions.create': {},
+  'platform-suppressions.import': {},
+  'platform-suppressions.delete': {},
+  'bulk.create': {},
+  'bulk.stop': {},
+  'bulk.resume': {},
+  'users.edit': {},
+  'audit.undo': {},
+} as const

@@ -70,7 +70,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
     'old firings': () => purge(db, purgeFirings),
-    'old bulk actions': () => purge(db, purgeBulkActions),
+    'old bulk actions': () => purgeInTransactions(db, purgeBulkActions),
     'expired evidence': () => purge(db, purgeEvidence),
     'old discards': () => purge(db, purgeDiscards),
     'progress of old discards': purgeEach(purgeDiscardProgress),

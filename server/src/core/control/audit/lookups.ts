@@ -3,7 +3,7 @@
  * reads are recorded here. One row per request, not chained, deleted after 90 days. The rate limit per user bounds their
  * number.
  */
-import type { Db, OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { Db, OneStatement, ReadTx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { deleteOldLookups, insertLookup, type Lookup, type LookupRow, selectLookups } from './lookups.sql.ts'
 

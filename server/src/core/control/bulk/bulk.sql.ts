@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { OneStatement, ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
+import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
 import type { BulkRefusal } from './wire.ts'
 
 type Columns = Selectable<Schema['control.bulk_actions']>
@@ -171,7 +171,7 @@ const isOld = (days: number) => sql`
   not (${isRunning}) and updated_at < postern.now() - ${days} * interval '1 day'`
 
 /** Items first, in bounded steps: a bulk action can have many. */
-export async function deleteOld(tx: OneStatement, days: number, limit: number): Promise<number> {
+export async function deleteOld(tx: Tx, days: number, limit: number): Promise<number> {
   const { rows: items } = await sql`
     delete from control.bulk_items where ctid = any(array(
       select items.ctid from control.bulk_actions as old cross join lateral (

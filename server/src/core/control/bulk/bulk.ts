@@ -3,7 +3,7 @@
  * the operation.
  */
 import type { Static } from 'typebox'
-import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { namedPage, namedPageOf } from '../../shared/pages.ts'
@@ -136,4 +136,4 @@ function refuseFinished({ id, finished_at }: BulkRow): void {
 
 const keptDays = 90
 
-export const purgeBulkActions = (tx: OneStatement): Promise<number> => deleteOld(tx, keptDays, purgedAtOnce)
+export const purgeBulkActions = (tx: Tx): Promise<number> => deleteOld(tx, keptDays, purgedAtOnce)
