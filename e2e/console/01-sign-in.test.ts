@@ -24,6 +24,8 @@ describe('signing in', () => {
 
   it('leads to a first page that loads at most 250 KB of compressed JavaScript', async (t) => {
     const page = await session.browser.enter(session.ada)
+    // The page that signing in leads to is the same one.
+    await page.waitForLoadState('networkidle')
     const scripts: Promise<Buffer>[] = []
     page.on('response', (response) => {
       if (/javascript/.test(response.headers()['content-type'] ?? '')) scripts.push(response.body())

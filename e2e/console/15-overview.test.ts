@@ -82,6 +82,11 @@ describe('the overview', () => {
     await table('Processes')
       .getByRole('row', { name: /postern worker .* does not respond/ })
       .waitFor()
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 1200 })
+      await table('Last changes').getByRole('row').last().scrollIntoViewIfNeeded()
+      await picture(page, `overview-below-${width}`)
+    }
     await checkScreens(session, 'overview-failures', '/console/', (window) =>
       window.getByText('The process “worker” on mail-2 does not respond.').waitFor(),
     )

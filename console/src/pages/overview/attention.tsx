@@ -53,14 +53,14 @@ function Detail({ cause, project_id, resource_id, detail }: Entry) {
   const projectId = String(project_id)
   if (cause === 'firing') {
     return (
-      <To to="/projects/$projectId/sending" params={{ projectId }}>
+      <To to="/projects/$projectId/sending" params={{ projectId }} inherit>
         {text}
       </To>
     )
   }
   if (cause === 'domain_failing') {
     return (
-      <To to="/projects/$projectId/domains/$id" params={{ projectId, id: String(resource_id) }}>
+      <To to="/projects/$projectId/domains/$id" params={{ projectId, id: String(resource_id) }} inherit>
         {text}
       </To>
     )
