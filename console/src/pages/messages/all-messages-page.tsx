@@ -112,7 +112,11 @@ export function AllMessagesPage() {
         </>
       ) : (
         <Empty title="Enter a recipient or a sender">
-          To find a message from a report or a header, use <To to="/trace">Trace</To>.
+          To find a message from a report or a header, use{' '}
+          <To to="/trace" underline="always">
+            Trace
+          </To>
+          .
         </Empty>
       )}
     </>
