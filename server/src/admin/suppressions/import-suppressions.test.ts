@@ -57,7 +57,7 @@ function largeFile(): { csv: string; bad: number; old: number; repeated: number 
 }
 
 describe('suppressions.import', () => {
-  test('adds 10,000 lines with every kind of bad line, reports each, and writes one small audit row', async (t) => {
+  test('adds 10,000 lines with every kind of bad line, reports each, and writes one small audit row', async () => {
     const { id } = await makeProject()
     await database.query(
       `insert into mail.suppressions (project_id, address, reason)
@@ -65,13 +65,8 @@ describe('suppressions.import', () => {
       [id],
     )
     const { csv, bad, old } = largeFile()
-    const start = performance.now()
     const preview = await importTo(id, csv, '?dry_run=true')
-    const previewed = performance.now()
     const answer = await importTo(id, csv)
-    t.diagnostic(
-      `${size} lines: preview ${Math.round(previewed - start)} ms, import ${Math.round(performance.now() - previewed)} ms`,
-    )
     assert.equal(answer.status, 202, answer.text.slice(0, 500))
     assert.deepEqual(preview.body.report, answer.body)
     const { lines, ...counts } = answer.body
