@@ -39,7 +39,7 @@ describe('selected projects', () => {
     await picture(page, 'bulk-selection')
     await button('Lock…').click()
     const dialog = dialogOf(page)
-    await dialog.getByText('2 would be changed, 0 would stay as they are, 0 would be refused.').waitFor()
+    await dialog.getByText('Projects changed: 2, unchanged: 0, refused: 0.').waitFor()
     await dialog.getByText('Bakery', { exact: true }).click()
     await dialog.getByRole('row', { name: /Locked no yes/ }).waitFor()
     await dialog.getByText('Enter a reason.').waitFor()
@@ -77,14 +77,18 @@ describe('all projects that match', () => {
     await button('Select all that match').click()
     await selected().getByText('All projects that match').waitFor()
     // The next code is 30 seconds ahead.
-    await database.query(`update control.sessions set second_factor_at = second_factor_at - interval '1 hour'`)
+    await database.query(
+      `update control.sessions set second_factor_at = second_factor_at - interval '1 hour'`,
+    )
     await button('Change plan…').click()
     const dialog = dialogOf(page)
     await dialog.getByRole('combobox', { name: 'Plan', exact: true }).click()
     await page.getByRole('option', { name: 'Business' }).click()
-    await dialog.getByText('2 would be changed, 0 would stay as they are, 0 would be refused.').waitFor()
+    await dialog.getByText('Projects changed: 2, unchanged: 0, refused: 0.').waitFor()
     await confirm(page, 'Change plan', 'Moved to Business')
-    await page.getByText(/This change requires two-factor authentication within the last 10 minutes/).waitFor()
+    await page
+      .getByText(/This change requires two-factor authentication within the last 10 minutes/)
+      .waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'bulk-sign-in-again')
     await page.getByRole('textbox', { name: 'Password' }).waitFor()

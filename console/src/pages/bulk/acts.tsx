@@ -29,10 +29,7 @@ const common = (done: Started) => ({
   done,
 })
 
-export const lockAll = (
-  selection: Selection,
-  done: Started,
-): Act<'bulk.create', undefined, LockForm> => ({
+export const lockAll = (selection: Selection, done: Started): Act<'bulk.create', undefined, LockForm> => ({
   ...common(done),
   title: `Lock ${nameOf(selection)}`,
   button: 'Lock projects',
@@ -83,12 +80,7 @@ export const changePlanOfAll = (
             ]}
             allowDeselect={false}
           />
-          <PlanSelect
-            label="Plan"
-            value={form.plan_id}
-            onChange={(plan_id) => set({ plan_id })}
-            isRequired
-          />
+          <PlanSelect label="Plan" value={form.plan_id} onChange={(plan_id) => set({ plan_id })} isRequired />
           {form.field === 'admin_plan_id' && (
             <ExpiryField
               label="Until"

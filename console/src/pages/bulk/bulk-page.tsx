@@ -101,7 +101,7 @@ function Counts({ bulk }: { bulk: BulkActionDetail }) {
       )}
       <StatTiles>
         <StatTile label="Changed" value={number(changed)} />
-        <StatTile label="Unchanged" value={number(unchanged)} note="were already as wanted" />
+        <StatTile label="Unchanged" value={number(unchanged)} />
         <StatTile label="Refused" value={number(refused)} tone={refused > 0 ? 'bad' : undefined} />
         <StatTile label="Left" value={number(matched - doneOf(bulk))} />
       </StatTiles>

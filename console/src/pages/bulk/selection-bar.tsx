@@ -40,25 +40,17 @@ export function SelectionBar({ selection, shown }: { selection: ProjectSelection
         </Group>
         <Group gap="xs">
           <Button
-            size="compact-md"
+            size="compact-sm"
             variant="outline"
             color="red"
             onClick={() => start(lockAll(projects, open))}
           >
             Lock…
           </Button>
-          <Button
-            size="compact-md"
-            variant="default"
-            onClick={() => start(changePlanOfAll(projects, open))}
-          >
+          <Button size="compact-sm" variant="default" onClick={() => start(changePlanOfAll(projects, open))}>
             Change plan…
           </Button>
-          <Button
-            size="compact-md"
-            variant="default"
-            onClick={() => start(interveneInAll(projects, open))}
-          >
+          <Button size="compact-sm" variant="default" onClick={() => start(interveneInAll(projects, open))}>
             Start intervention…
           </Button>
         </Group>

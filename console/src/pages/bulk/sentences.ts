@@ -16,7 +16,11 @@ export function titleOf({ operation, body, matched }: BulkAction): string {
         ? `Lock ${projects}`
         : `Start a ${kinds[body['kind'] as Kind].noun} for ${projects}`
     case 'projects.edit':
-      return editOf(Object.keys(body).filter((field) => field !== 'expires_at'), body, projects)
+      return editOf(
+        Object.keys(body).filter((field) => field !== 'expires_at'),
+        body,
+        projects,
+      )
   }
 }
 

@@ -197,7 +197,7 @@ describe('the preview of bulk.create', () => {
     })
     assert.deepEqual(body.effects, [
       'The operation projects.edit is performed on 25 projects.',
-      '23 would be changed, 1 would stay as they are, 1 would be refused.',
+      'Projects changed: 23, unchanged: 1, refused: 1.',
     ])
     assert.equal(body.reason_required, true)
   })

@@ -120,10 +120,10 @@ const text = (count: number): string => count.toLocaleString('en')
 
 function effectsOf(operation: BulkOperation, preview: Static<typeof BulkPreview>): string[] {
   const { matched, evaluated, changed, unchanged, refused, is_complete } = preview
-  const counts = `${text(changed)} would be changed, ${text(unchanged)} would stay as they are, ${text(refused)} would be refused.`
+  const counts = `changed: ${text(changed)}, unchanged: ${text(unchanged)}, refused: ${text(refused)}.`
   return [
     `The operation ${operation} is performed on ${text(matched)} ${matched === 1 ? 'project' : 'projects'}.`,
-    is_complete ? counts : `Of the first ${text(evaluated)}: ${counts}`,
+    is_complete ? `Projects ${counts}` : `Of the first ${text(evaluated)} projects, ${counts}`,
   ]
 }
 

@@ -246,6 +246,8 @@ async function writtenTables(): Promise<Map<string, Request[]>> {
     assert.equal((await send(request, '?dry_run=true')).status, 200)
     for (const [name, count] of await counts()) {
       if (count === before.get(name)) continue
+      // Its preview also tries the operation for each project.
+      if (request.operation.id === 'bulk.create' && !name.startsWith('bulk_')) continue
       const table = name === 'job_common' ? `jobs.${name}` : `control.${name}`
       written.set(table, [...(written.get(table) ?? []), request])
     }

@@ -159,6 +159,7 @@ function assertPreview(operation: Mutation, preview: Answer): void {
     ...['operation', 'reason_required', 'changes', 'effects', 'warnings'],
     ...(body.backtest ? ['backtest'] : []),
     ...(body.report ? ['report'] : []),
+    ...(body.bulk ? ['bulk'] : []),
   ])
   assert.equal(body.operation, operation.id)
   for (const sentence of [...body.effects, ...body.warnings]) assert.match(sentence, /^[A-Z].+\.$/)
