@@ -76,7 +76,10 @@ describe('an administrator with full rights', () => {
     await dialog.waitFor({ state: 'detached' })
     await page.getByRole('row', { name: /grace@example\.com.*Administrator.*Support/ }).waitFor()
     await page.goto('/console/audit')
-    await page.getByText(/^Ada gave .* support rights$/).first().waitFor()
+    await page
+      .getByText(/^Ada gave .* support rights$/)
+      .first()
+      .waitFor()
     await checkScreens(session, 'rights-users', '/console/users?role=admin', (window) =>
       window.getByText(grace.email).waitFor(),
     )

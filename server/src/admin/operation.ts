@@ -15,8 +15,8 @@ import type { Cells } from '../platform/db/cells.ts'
 import type { Db, ReadTx, Tx } from '../platform/db/db.ts'
 import type { ErrorCode } from '../platform/errors.ts'
 import type { Kind, Unversioned, Versioned } from '../platform/http/kinds.ts'
-import type { OperationId } from './rights.ts'
 import type { BulkPreview } from './bulk/preview-wire.ts'
+import type { OperationId } from './rights.ts'
 
 /**
  * The two kinds of administrative operations: mutations and queries. An operation declares its schema and its logic;

@@ -144,7 +144,11 @@ describe('audit sentences', () => {
   test('name the operation of a bulk action and the number of projects', () => {
     const bulk = (operation: string) =>
       sentence(operation, {
-        ...{ project_id: null, resource_type: 'bulk_action', resource_id: '0198f2a4-0000-7000-8000-00000000000b' },
+        ...{
+          project_id: null,
+          resource_type: 'bulk_action',
+          resource_id: '0198f2a4-0000-7000-8000-00000000000b',
+        },
         after: { operation: 'projects.edit', matched: 1200 },
       })
     assert.equal(bulk('bulk.create'), 'Ada started a bulk action (projects.edit on 1,200 projects)')

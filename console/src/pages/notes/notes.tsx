@@ -66,7 +66,11 @@ function NoteOf({ note }: { note: Note }) {
         <RowMenu
           of={`note ${note.id}`}
           acts={[
-            { operation: 'notes.edit', label: 'Edit note', onClick: () => actOn('notes.show', path, editNote) },
+            {
+              operation: 'notes.edit',
+              label: 'Edit note',
+              onClick: () => actOn('notes.show', path, editNote),
+            },
             {
               operation: 'notes.delete',
               label: 'Delete note',

@@ -3,7 +3,13 @@ import { fixtures } from '../fixtures/fixtures.ts'
 import type { Client } from '../harness/client.ts'
 import type { TestDatabase } from '../harness/database.ts'
 import { expectedAdminOperations } from './admin-operations.ts'
-import { auditScenarios, bulkScenarios, planScenarios, policyScenarios, userScenarios } from './global-mutations.ts'
+import {
+  auditScenarios,
+  bulkScenarios,
+  planScenarios,
+  policyScenarios,
+  userScenarios,
+} from './global-mutations.ts'
 import { apiKeyScenarios, endpointScenarios, mailScenarios, routeScenarios } from './project-mutations.ts'
 import type { MutationRequest, Scenario } from './scenario.ts'
 import { suppressionScenarios } from './suppression-mutations.ts'

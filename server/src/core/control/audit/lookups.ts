@@ -46,4 +46,5 @@ export const lookupView = (row: LookupRow) => ({
 })
 
 /** Returns the number of deleted rows. */
-export const purgeLookups = (tx: OneStatement): Promise<number> => deleteOldLookups(tx, keptDays, purgedAtOnce)
+export const purgeLookups = (tx: OneStatement): Promise<number> =>
+  deleteOldLookups(tx, keptDays, purgedAtOnce)

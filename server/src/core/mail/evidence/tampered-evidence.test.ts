@@ -143,7 +143,10 @@ describe('an altered file', () => {
       /is missing: the next one is row 3/,
     )
     const later = await verify(resigned(contents.toSpliced(act, 1)))
-    assert.match(later.notes.join(), /begin with number 2, which is in the range: earlier ones may be missing/)
+    assert.match(
+      later.notes.join(),
+      /begin with number 2, which is in the range: earlier ones may be missing/,
+    )
     const lastAct = contents.findLastIndex(({ type }) => type === 'audit')
     const truncated = contents.toSpliced(lastAct, 1)
     assert.match((await verify(resigned(truncated))).first_bad?.problem ?? '', /the chain was truncated here/)
