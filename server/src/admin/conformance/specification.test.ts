@@ -22,7 +22,10 @@ const database = await testDatabase()
 const api = await startApi(database)
 const admin = await signedIn(api)
 const token = await api.tokenOf(admin.email)
-const { makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey } = fixtures(database, admin)
+const { makeProject, makeMember, makeEndpoint, makeDomain, makeRoute, makeApiKey, makeBulk } = fixtures(
+  database,
+  admin,
+)
 const scenarios = mutationScenarios(database, admin)
 
 const project = await makeProject()
@@ -35,6 +38,7 @@ const idOf: Record<string, number | string> = {
   routing: (await makeRoute(project.id)).id,
   'api-keys': (await makeApiKey(project.id)).resource.id,
   messages: (await mailRows(database).makeMail(project.id, { sendIn: '1 day' })).messageId,
+  bulk: (await makeBulk(project.id)).id,
   plans: project.plan_id,
   users: project.user_id,
 }
