@@ -3,8 +3,8 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { call, send } from '../../api/client.ts'
 import type { Evidence } from '../../api/operations.gen.ts'
 import { Badge } from '../../components/badge.tsx'
-import { bytes, counted } from '../../components/numbers.ts'
-import { ExactTime, RelativeTime, utcTime } from '../../components/relative-time.tsx'
+import { counted } from '../../components/numbers.ts'
+import { ExactTime, RelativeTime } from '../../components/relative-time.tsx'
 import { useToast } from '../../components/toast.tsx'
 import type { Tone } from '../../components/tone.ts'
 import { saveAs } from './save-as.ts'
@@ -66,13 +66,14 @@ function EvidenceFile({ file }: { file: Evidence }) {
           </Group>
           <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
             Requested by {file.requested_by.email ?? `user ${file.requested_by.id}`}{' '}
-            <RelativeTime at={file.created_at} />. Deleted <ExactTime at={file.expires_at} />.
+            <RelativeTime at={file.created_at} />. Kept until <ExactTime at={file.expires_at} />.
           </Text>
         </div>
         {file.status === 'ready' && (
           <Button
             size="compact-sm"
             variant="default"
+            style={{ flexShrink: 0 }}
             loading={download.isPending}
             aria-label={`Download evidence ${file.id}`}
             onClick={() => download.mutate()}
@@ -92,11 +93,14 @@ function EvidenceFile({ file }: { file: Evidence }) {
   )
 }
 
-const extentOf = ({ from, to, message_ids, size_bytes, status }: Evidence): string =>
+/** `2026-11-14 09:30`. */
+const minuteOf = (at: string): string => at.slice(0, 16).replace('T', ' ')
+
+const extentOf = ({ from, to, message_ids, lines, status }: Evidence): string =>
   [
-    `${utcTime(from)} to ${utcTime(to)}`,
+    `${minuteOf(from)} to ${minuteOf(to)} UTC`,
     ...(message_ids.length === 0 ? [] : [counted(message_ids.length, 'message')]),
-    ...(status === 'ready' ? [bytes(size_bytes)] : []),
+    ...(status === 'ready' ? [counted(lines, 'line')] : []),
   ].join(', ')
 
 /** Every byte is signed, so an incomplete file is not saved. */
