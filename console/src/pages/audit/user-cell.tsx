@@ -5,7 +5,8 @@ import { To } from '../../components/link.tsx'
 export function UserCell({ id, users }: { id: number; users: readonly User[] }) {
   const user = users.find((one) => one.id === id)
   return (
-    <To to="/users" search={{ q: user?.email }}>
+    // In a narrow column, a name is not broken within a word.
+    <To to="/users" search={{ q: user?.email }} style={user?.name ? { overflowWrap: 'break-word' } : {}}>
       {user ? user.name || user.email : `User ${id}`}
     </To>
   )

@@ -61,6 +61,9 @@ const matches: Record<TracedMessage['matched_by'], string> = {
   recipient: 'Recipient',
 }
 
+/** Narrow columns are not broken within a word. */
+const unbroken = { overflowWrap: 'break-word' } as const
+
 const columns: Column<TracedMessage & { id: string }>[] = [
   {
     title: 'Message',
@@ -79,7 +82,7 @@ const columns: Column<TracedMessage & { id: string }>[] = [
     cell: ({ is_certain, matched_by }) => (
       <>
         <Badge tone={is_certain ? 'good' : 'warn'}>{is_certain ? 'certain' : 'guess'}</Badge>
-        <Text size="sm" c="dimmed">
+        <Text size="sm" c="dimmed" style={unbroken}>
           {matches[matched_by]}
         </Text>
       </>
@@ -92,7 +95,7 @@ const columns: Column<TracedMessage & { id: string }>[] = [
         <To to="/projects/$projectId" params={{ projectId: String(project_id) }}>
           {project_name ?? `project ${project_id}`}
         </To>
-        <Text size="sm" component="div">
+        <Text size="sm" component="div" style={unbroken}>
           <To
             to="/projects/$projectId/sending"
             params={{ projectId: String(project_id) }}
