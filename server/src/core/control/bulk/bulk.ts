@@ -23,7 +23,7 @@ import {
 } from './bulk.sql.ts'
 import { type BulkAction, type BulkActionDetail, type BulkOperation, maxRefusals } from './wire.ts'
 
-export type { BulkRow, ItemResult } from './bulk.sql.ts'
+export type { BulkRow } from './bulk.sql.ts'
 export { finishIfDone, listPending, listRunning, lockPending, lockRunning, writeItem } from './bulk.sql.ts'
 
 // What can be started in 24 hours. With the retention, this limits how many rows are stored.
