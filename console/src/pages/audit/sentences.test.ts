@@ -198,6 +198,10 @@ describe('audit sentences', () => {
       'An access token for bo@example.com was issued from the command line',
     )
     assert.equal(sentence('queue.hold', commandLine), "An operator on the command line held Acme's mail")
+    assert.equal(
+      sentence('queue.release', { ...commandLine, project_id: null, resource_type: 'queue', resource_id: 'all' }),
+      'An operator on the command line released all mail',
+    )
   })
 
   test('name the actor, even after the user was deleted', () => {

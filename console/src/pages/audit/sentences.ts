@@ -46,6 +46,8 @@ interface Details {
   thing: string
   /** "Acme". */
   project: string
+  /** "Acme's mail", or the mail that an operator holds for all projects. */
+  mail: string
   /** The user or address that the operation concerns. */
   person: string
   names: Names
@@ -95,8 +97,8 @@ const phrases: Record<MutationId, Phrase> = {
   'platform-suppressions.import': ({ is }) =>
     `imported ${counted(Number(is['added'] ?? 0), 'suppression')} for all projects`,
   'platform-suppressions.delete': ({ person }) => `deleted the suppression for ${person} for all projects`,
-  'queue.hold': ({ project }) => `held ${project}'s mail`,
-  'queue.release': ({ project }) => `released ${project}'s mail`,
+  'queue.hold': ({ mail }) => `held ${mail}`,
+  'queue.release': ({ mail }) => `released ${mail}`,
   'queue.discard': ({ project, is }) => `started discarding ${project}'s queued mail${filterOf(is)}`,
   'discards.stop': ({ thing, project }) => `stopped ${thing} in ${project}`,
   'discards.resume': ({ thing, project }) => `resumed ${thing} in ${project}`,
@@ -251,17 +253,25 @@ export function usersIn({ actor_kind, actor, operation, after }: Entry): number[
   return [...(actor_kind === 'person' ? [actor.id] : []), ...(typeof owner === 'number' ? [owner] : [])]
 }
 
+const globalMail: Record<string, string> = {
+  all: 'all mail',
+  service: 'the mail of the shared mail servers',
+  ses: 'the mail of Amazon SES',
+}
+
 function detailsOf(entry: Entry, names: Names): Details {
   const { resource_type: type, resource_id: id, project_id, subject } = entry
   const [was, is] = [entry.before ?? {}, entry.after ?? {}]
   const nameNow = project_id === null ? undefined : names.project(project_id)
   const nameThen = type === 'project' ? (was['name'] ?? is['name']) : undefined
+  const project = words(nameThen ?? nameNow ?? `project ${project_id}`)
   return {
     was,
     is,
     changed: Object.keys(is).filter((field) => JSON.stringify(was[field]) !== JSON.stringify(is[field])),
     thing: `${kindOf(type)} ${words(was['name'] ?? is['name'] ?? id)}`,
-    project: words(nameThen ?? nameNow ?? `project ${project_id}`),
+    project,
+    mail: project_id === null ? (globalMail[id] ?? `the mail of ${id}`) : `${project}'s mail`,
     person: subject?.email ?? `${kindOf(type)} ${id}`,
     names,
   }

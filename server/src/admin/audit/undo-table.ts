@@ -82,7 +82,7 @@ export const irreversible: Readonly<Record<string, string>> = {
   'messages.cancel': 'Canceled mail cannot be sent any more. The customer can send it again.',
   'notes.create': created,
   'notes.delete': deleted,
-  'notes.edit': 'The previous text of a note is not kept. Edit the note again instead.',
+  'notes.edit': 'It changed a note. Edit the note again instead.',
   'plans.create': 'It created a plan, and plans cannot be deleted. Deactivate the plan instead.',
   'platform-suppressions.create': suppressed,
   'platform-suppressions.delete': unsuppressed,
