@@ -10,7 +10,7 @@ import { Caller } from '../caller.ts'
 import { body, makePlan } from '../stage.ts'
 import { openAdminSession } from './admin-session.ts'
 import { findings, picture, staysText } from './browser.ts'
-import { audited } from './dialog.ts'
+import { audited, confirm, dialogOf } from './dialog.ts'
 import { makeProject } from './seed.ts'
 import { checkScreens } from './visual-checks.ts'
 
@@ -254,5 +254,29 @@ describe('an audit log that was tampered with', () => {
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Export' }).waitFor()
     assert.equal(await page.getByText(/Export(ing|ed):/).count(), 0)
+  })
+})
+
+describe('undoing a change', () => {
+  it('shows the preview, needs a reason, and adds an entry', async () => {
+    await page.goto(`/console/audit/${lockId}`)
+    await page.getByRole('button', { name: 'Undo…' }).click()
+    const dialog = dialogOf(page)
+    await dialog.getByRole('row', { name: /Locked/ }).waitFor()
+    await picture(page, 'undo')
+    await confirm(page, 'Undo change', 'The wrong project')
+    const { related } = await audited(admin, acme.id, 'audit.undo', 'The wrong project')
+    assert.deepEqual(related.at(-1)?.id, lockId)
+    const project = await body<{ is_locked: boolean; reputation_score: number }>(200, admin.get(acmePath))
+    assert.deepEqual([project.is_locked, project.reputation_score], [false, 100])
+    await page.goto(projectAudit)
+    await rows().filter({ hasText: 'Ada undid a change of' }).waitFor()
+  })
+
+  it('says why an entry cannot be undone', async () => {
+    await page.goto(projectAudit)
+    await page.getByRole('link', { name: /Grace rotated the secret/ }).click()
+    await page.getByRole('button', { name: 'Undo…' }).click()
+    await dialogOf(page).getByText('the previous one cannot be restored').waitFor()
   })
 })

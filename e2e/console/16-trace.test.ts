@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { body, makePlan } from '../stage.ts'
 import { openAdminSession } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
+import { dialogOf } from './dialog.ts'
 import { makeProject } from './seed.ts'
 import { checkScreens } from './visual-checks.ts'
 
@@ -166,5 +167,34 @@ describe('the lookups', () => {
     await checkScreens(session, 'lookups', '/console/audit?view=lookups', (window) =>
       window.getByRole('table', { name: 'Lookups' }).waitFor(),
     )
+  })
+})
+
+describe('an abuse report', () => {
+  it('leads from its header to the locked project, with a public note, in six steps', async () => {
+    await page.goto('/console/')
+    await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(header())})`)
+    let steps = 0
+    const step = async (act: () => Promise<unknown>) => {
+      steps += 1
+      await act()
+    }
+    const fill = (name: string, text: string) =>
+      step(() => dialogOf(page).getByRole('textbox', { name }).fill(text))
+
+    await step(async () => {
+      await page.keyboard.press('Control+k')
+      await palette().getByRole('combobox').waitFor()
+      await page.keyboard.press('Control+v')
+    })
+    await step(() => results().getByRole('link', { name: 'Acme' }).click())
+    await step(() => button('Lock').click())
+    await fill('Public note', 'We received complaints about your mail.')
+    await fill('Reason', 'Abuse report 17')
+    await step(() => dialogOf(page).getByRole('button', { name: 'Lock project', exact: true }).click())
+
+    await page.getByRole('alert').getByText('Public note: We received complaints about your mail.').waitFor()
+    const { is_locked } = await body<{ is_locked: boolean }>(200, admin.get(`/admin/projects/${acme.id}`))
+    assert.deepEqual([is_locked, steps], [true, 6])
   })
 })
