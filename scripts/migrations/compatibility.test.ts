@@ -37,8 +37,8 @@ const refused: [what: string, sql: string, finding: RegExp][] = [
   ],
   [
     'changes the type of a column',
-    'alter table control.plans alter column max_users type numeric',
-    /another type: control\.plans\.max_users \(\w+ → numeric\)/,
+    'alter table control.plans alter column max_mails_per_day type numeric',
+    /another type: control\.plans\.max_mails_per_day \(\w+ → numeric\)/,
   ],
   [
     'adds a required column without a default',

@@ -57,14 +57,15 @@ const errorOf = ({ text }: Received): string | undefined => (text === '' ? undef
 function requestTo(id: string, params: Record<string, string | number>, field?: keyof typeof values): Sent {
   const [method = '', url = ''] = expectedAdminOperations[id]?.route.split(' ') ?? []
   const operation = adminOperations.find((one) => one.id === id)
-  const path = withQuery(pathOf(url, params) + neededQuery(operation), method === 'GET' ? '' : 'dry_run=true')
+  const isRead = method === 'GET' || expectedAdminOperations[id]?.isRead
+  const path = withQuery(pathOf(url, params) + neededQuery(operation), isRead ? '' : 'dry_run=true')
   const content = field
     ? { ...bodyOf(method, url), body: JSON.stringify({ [field]: values[field], reason }) }
     : bodyOf(method, url)
   return { method, path, ...content }
 }
 
-const absent = (id: string) => (id.startsWith('messages.') ? neverSent : neverExisted)
+const absent = (id: string) => (/^(messages|bulk)\./.test(id) ? neverSent : neverExisted)
 const targets = (id: string) => [
   // Only interventions have an item that exists: the others are 404, if the rights suffice.
   { project_id: project.id, id: id.startsWith('interventions.') ? intervention.id : absent(id), address },

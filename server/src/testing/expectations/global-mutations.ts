@@ -47,22 +47,17 @@ export function planScenarios(make: Fixtures): Scenarios {
 
 /** Undoes an edit. */
 export function auditScenarios(make: Fixtures, admin: Client): Scenarios {
-  const undo = (edited: () => Promise<string>, body: Record<string, unknown>) => async () => {
-    const { headers, status, text } = await admin.patch(await edited(), body)
+  const undo = (noun: 'plan' | 'project', body: Record<string, unknown>) => async () => {
+    const { id } = await (noun === 'plan' ? make.makePlan() : make.makeProject())
+    const { status, text } = await admin.patch(`/${noun}s/${id}`, body)
     assert.equal(status, 200, text)
-    const { data } = (await admin.get('/audit?limit=20')).body as {
-      data: { id: number; request_id: string }[]
-    }
-    const entry = data.find(({ request_id }) => request_id === headers.get('x-request-id')) ?? assert.fail()
-    return { path: `/audit/${entry.id}/undo`, body: {} }
+    const { data } = (await admin.get(`/audit?resource=${noun}:${id}&limit=1`)).body
+    return { path: `/audit/${data[0].id}/undo`, body: {} }
   }
-  const project = async () => `/projects/${(await make.makeProject()).id}`
-  const plan = async () => `/plans/${(await make.makePlan()).id}`
   return {
     'audit.undo': [
-      { what: 'restores the price of a plan', prepare: undo(plan, { price: 0.07 }) },
-      { what: 'unlocks a project', prepare: undo(project, { is_locked: true, reason: 'Needed' }) },
-      { what: 'restores a score', prepare: undo(project, { reputation_score: 3, reason: 'Needed' }) },
+      { what: 'restores the price of a plan', prepare: undo('plan', { price: 0.07 }) },
+      { what: 'unlocks a project', prepare: undo('project', { is_locked: true, reason: 'Needed' }) },
     ],
   }
 }
