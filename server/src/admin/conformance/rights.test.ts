@@ -93,12 +93,17 @@ const values = {
 
 /** Every operation, for resources that exist and for those that do not. */
 const requestsOf = (rights: keyof typeof clients): (Sent & { id: string })[] =>
-  Object.keys(expectedRights).flatMap((id) =>
-    targets(id).flatMap((params) => {
-      const sent = { ...requestTo(id, params, fieldFor(id, rights)), id }
-      return hasHead(expectedAdminOperations[id]?.route ?? '') ? [sent, { ...sent, method: 'HEAD' }] : [sent]
-    }),
-  )
+  Object.keys(expectedRights).flatMap((id) => {
+    const isNamed = expectedAdminOperations[id]?.route.includes(':')
+    return targets(id)
+      .slice(0, isNamed ? undefined : 1)
+      .flatMap((params) => {
+        const sent = { ...requestTo(id, params, fieldFor(id, rights)), id }
+        return hasHead(expectedAdminOperations[id]?.route ?? '')
+          ? [sent, { ...sent, method: 'HEAD' }]
+          : [sent]
+      })
+  })
 
 test('the tables list exactly the operations and fields of the API', async () => {
   const ids = Object.keys(expectedAdminOperations).toSorted()
@@ -124,7 +129,9 @@ test('the OpenAPI document states the rights of every administrative operation',
 describe('an administrator with limited rights', () => {
   for (const rights of limited) {
     test(`can call exactly the documented operations: ${rights}`, async () => {
-      const before = await watchRows(database, { except: ['control.denials'] })
+      // Some reads are recorded, and evidence is made by a job.
+      const except = ['control.denials', 'control.lookups', 'control.evidence', 'jobs.job_common']
+      const before = await watchRows(database, { except })
       const requests = requestsOf(rights)
       const [answers, references] = [await sendAll(rights, requests), await sendAll('full', requests)]
       const faults = requests.flatMap(({ id, method, path }, index) => {
