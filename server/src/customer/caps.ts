@@ -47,6 +47,7 @@ export const boundedOtherwise: Readonly<Record<string, string>> = {
   'control.outbox':
     'Commands to the mail side, deleted within seconds: POSTERN_TESTS_PER_MINUTE_PER_ENDPOINT and POSTERN_REPLAYS_PER_MINUTE_PER_ENDPOINT; one replay of a time range per endpoint.',
   'control.appeals': 'Appeals against interventions: one per intervention.',
+  'control.attention': 'Projects that need attention: one row per project and cause.',
   'control.project_activity':
     'Changes in a project: its newest 50,000 rows, for POSTERN_ACTIVITY_RETENTION_DAYS.',
   'control.project_activity_heads': 'The head of the activity chain: one row per project.',
