@@ -199,7 +199,12 @@ describe('audit sentences', () => {
     )
     assert.equal(sentence('queue.hold', commandLine), "An operator on the command line held Acme's mail")
     assert.equal(
-      sentence('queue.release', { ...commandLine, project_id: null, resource_type: 'queue', resource_id: 'all' }),
+      sentence('queue.release', {
+        ...commandLine,
+        project_id: null,
+        resource_type: 'queue',
+        resource_id: 'all',
+      }),
       'An operator on the command line released all mail',
     )
   })
