@@ -259,24 +259,34 @@ describe('an audit log that was tampered with', () => {
 
 describe('undoing a change', () => {
   it('shows the preview, needs a reason, and adds an entry', async () => {
-    await page.goto(`/console/audit/${lockId}`)
+    const { id } = await makeProject(admin, ada.id, planId, 'Birch Mill')
+    const change = { is_locked: true, reputation_score: 20, reason: 'Card testing' }
+    await body(200, admin.patch(`/admin/projects/${id}`, change))
+    const locked = await audited(admin, id, 'projects.edit', 'Card testing')
+    await page.goto(`/console/audit/${locked.id}`)
     await page.getByRole('button', { name: 'Undo…' }).click()
-    const dialog = dialogOf(page)
-    await dialog.getByRole('row', { name: /Locked/ }).waitFor()
+    await dialogOf(page)
+      .getByRole('row', { name: /Locked/ })
+      .waitFor()
     await picture(page, 'undo')
     await confirm(page, 'Undo change', 'The wrong project')
-    const { related } = await audited(admin, acme.id, 'audit.undo', 'The wrong project')
-    assert.deepEqual(related.at(-1)?.id, lockId)
-    const project = await body<{ is_locked: boolean; reputation_score: number }>(200, admin.get(acmePath))
+    const undone = await audited(admin, id, 'audit.undo', 'The wrong project')
+    assert.deepEqual(undone.related.at(-1)?.id, locked.id)
+    const project = await body<{ is_locked: boolean; reputation_score: number }>(
+      200,
+      admin.get(`/admin/projects/${id}`),
+    )
     assert.deepEqual([project.is_locked, project.reputation_score], [false, 100])
-    await page.goto(projectAudit)
+    await page.goto(`/console/projects/${id}/audit`)
     await rows().filter({ hasText: 'Ada undid a change of' }).waitFor()
   })
 
   it('says why an entry cannot be undone', async () => {
-    await page.goto(projectAudit)
-    await page.getByRole('link', { name: /Grace rotated the secret/ }).click()
+    const { id } = await makeProject(admin, ada.id, planId, 'Cedar Works')
+    await body(200, admin.post(`/admin/projects/${id}/queue/hold`, { reason: 'Bounces' }))
+    const held = await audited(admin, id, 'queue.hold', 'Bounces')
+    await page.goto(`/console/audit/${held.id}`)
     await page.getByRole('button', { name: 'Undo…' }).click()
-    await dialogOf(page).getByText('the previous one cannot be restored').waitFor()
+    await dialogOf(page).getByText('Edit it, end it or start another one instead').waitFor()
   })
 })

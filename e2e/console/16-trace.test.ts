@@ -173,6 +173,7 @@ describe('the lookups', () => {
 describe('an abuse report', () => {
   it('leads from its header to the locked project, with a public note, in six steps', async () => {
     await page.goto('/console/')
+    await heading('Overview').waitFor()
     await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(header())})`)
     let steps = 0
     const step = async (act: () => Promise<unknown>) => {

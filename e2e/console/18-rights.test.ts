@@ -94,6 +94,7 @@ describe('support', () => {
   it('sees its rights, and only the actions that they allow', async () => {
     await goHome()
     await page.getByRole('banner').getByText('Support').waitFor()
+    await button('Hold').waitFor()
     assert.deepEqual(await actionsOn(page), ['Lock', 'More…', 'Add note', 'Hold'])
     await button('More… for this project').click()
     assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Start an intervention'])
