@@ -53,6 +53,8 @@ export interface Dns {
   server: string
   /** Adds these records. */
   publish(records: readonly DnsRecord[]): Promise<void>
+  /** Replaces the content of a zone of its own with the lines of a zone file. */
+  setZone(zone: string, lines: string): Promise<void>
 }
 
 export interface PartOptions {
@@ -170,6 +172,7 @@ export async function openDns(): Promise<Dns> {
   const knot = await startDns({ '.': records })
   return {
     server: knot.server,
+    setZone: knot.setZone,
     publish(more) {
       records.push(...more)
       return knot.setZone('.', records)

@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { debianPackage } from '../scripts/release/debian-package.ts'
 import { blocksOf } from './docs/blocks.ts'
 import { openWorld, type World } from './install/internet.ts'
+import { sendDuring } from './install/load.ts'
 import { bootMachine, type Machine, makeImage } from './install/machine.ts'
 
 /**
  * `npm run prove:install`: runs the exact commands in docs/guide/install.md on a clean Debian 12 system. It requires
  * root, mmdebstrap, systemd-container and knot. It also performs the operator's steps: it publishes the DNS records and
- * replaces `pk_live_…` with the printed key.
+ * replaces `pk_live_…` with the printed key. Then it upgrades to a package with a further migration while mail is sent,
+ * removes the package and purges it.
  */
 const root = path.resolve(import.meta.dirname, '..')
-const most = 10
+const most = 5
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
@@ -22,14 +27,16 @@ const commandsOf = (page: string): string[] =>
     .filter(({ mark }) => mark?.isRun)
     .flatMap(({ text }) => text.trim().split('\n'))
 
-async function prove(tarball: string): Promise<void> {
+async function prove(first: string, second: string): Promise<void> {
   const commands = commandsOf('docs/guide/install.md')
   assert.ok(commands.length > 0 && commands.length <= most, `${commands.length} commands`)
   const world = await openWorld()
-  const machine = await bootMachine(tarball)
+  const machine = await bootMachine(first, second)
   try {
-    await follow(machine, world, commands)
-    await checkInstallation(machine)
+    const key = await follow(machine, world, commands)
+    checkInstallation(machine)
+    await checkUpgrade(machine, world, key, path.basename(second))
+    checkRemoval(machine)
   } catch (error) {
     say(journalOf(machine))
     throw error
@@ -39,7 +46,8 @@ async function prove(tarball: string): Promise<void> {
   say(`First message sent with ${commands.length} commands.`)
 }
 
-async function follow(machine: Machine, world: World, commands: string[]): Promise<void> {
+/** Returns the API key. */
+async function follow(machine: Machine, world: World, commands: string[]): Promise<string> {
   let key = ''
   for (const [index, command] of commands.entries()) {
     const isLast = index === commands.length - 1
@@ -50,9 +58,11 @@ async function follow(machine: Machine, world: World, commands: string[]): Promi
     key = /\bpk_live_\w+/.exec(printed)?.[0] ?? key
     const records = printed.match(/^ {2}\S+ {2}(TXT|CNAME|MX) {2}.+$/gm)
     if (records) await world.publish(records)
-    if (records) await world.openMailServer()
+    // After the machine's Postfix has its own configuration: Debian's default listens on port 25 of all addresses.
+    if (records && index === commands.length - 2) await world.openMailServer()
     if (isLast) await delivered(machine, world, JSON.parse(printed).id, key)
   }
+  return key
 }
 
 async function untilVerified(send: () => string): Promise<string> {
@@ -79,7 +89,7 @@ async function delivered(machine: Machine, world: World, id: string, key: string
 }
 
 /** Checks the state of the installation as an operator would. */
-async function checkInstallation(machine: Machine): Promise<void> {
+function checkInstallation(machine: Machine): void {
   assert.equal(machine.type('postern --settings /etc/postern/postern.env health').trim(), 'ready')
   for (const unit of ['postern', 'postern-signer', 'postfix@-', 'postgresql@15-main'])
     assert.equal(machine.type(`systemctl is-active ${unit}`).trim(), 'active', unit)
@@ -92,9 +102,45 @@ async function checkInstallation(machine: Machine): Promise<void> {
   machine.type('systemctl stop postern')
   assert.equal(machine.type('systemctl show --property=Result --value postern').trim(), 'success')
   say(`stopped in ${((performance.now() - began) / 1000).toFixed(1)} s`)
-  machine.type(
-    'postern init --public-url https://mail.example.org --postfix /etc/postfix | grep -q ^wrote && exit 1 || true',
-  )
+  assert.doesNotMatch(machine.type('postern setup'), /^wrote /m)
+  assert.equal(machine.type('systemctl is-active postern').trim(), 'active')
+}
+
+/** The new version is started only by the command that the package prints. */
+async function checkUpgrade(machine: Machine, world: World, key: string, file: string): Promise<void> {
+  const sent = await sendDuring(key, world, async () => {
+    const printed = await machine.run(`apt-get install --yes ./${file} 2>&1`)
+    assert.match(printed, /000004_for_the_test/)
+    const [restart = ''] = /systemctl restart postern.*/.exec(printed) ?? []
+    assert.notEqual(restart, '', printed)
+    await machine.run(restart)
+    // The program is that of 0.1.0, with another migration.
+    assert.equal((await machine.run('dpkg-query --show postern | cut -f 2')).trim(), '0.1.1')
+    assert.equal((await machine.run('postern health --wait 30')).trim(), 'ready')
+  })
+  const { accepted, lost, twice } = sent
+  say(`upgraded: ${accepted} messages accepted during the upgrade, ${lost} lost, ${twice} received twice`)
+  assert.ok(accepted > 20)
+  assert.deepEqual([lost, twice], [0, 0])
+}
+
+/** Files that the package's removal leaves, other than logs and caches of the system. */
+const leftovers =
+  'find /etc /usr /lib /var /run -xdev -name "*postern*" -not -path "/var/lib/dpkg/*" -not -path "/var/log/*" -not -path "/var/cache/*" -not -path "/run/systemd/*" | sort'
+
+function checkRemoval(machine: Machine): void {
+  machine.type('apt-get remove --yes postern')
+  const running = '-user postern -o -user postern-signer -o -user postern-migrate'
+  assert.equal(machine.type(`find /proc -maxdepth 1 \\( ${running} \\)`).trim(), '')
+  assert.match(machine.type('ls /etc/postern'), /master-keys/)
+  const purged = machine.type('apt-get purge --yes postern')
+  assert.match(purged, /The database `postern` and its logins, the\s+users/)
+  // Postfix's original configuration, which setup has kept.
+  assert.deepEqual(machine.type(leftovers).trim().split('\n').filter(Boolean), [
+    '/etc/postfix/main.cf.before-postern',
+    '/etc/postfix/master.cf.before-postern',
+  ])
+  say('removed and purged')
 }
 
 /** Checks the two logins, the separate signer user, and that Postern's user cannot change the checkpoint file. */
@@ -131,16 +177,39 @@ function checkAudit(machine: Machine): void {
 const journalOf = (machine: Machine): string =>
   machine.type('journalctl --no-pager --lines=80; tail -n 40 /var/log/mail.log 2>/dev/null || true')
 
-if (process.argv[2] === undefined) {
+/** The package of this state, and one of a later version with a further migration. */
+async function makePackages(folder: string): Promise<[string, string]> {
+  const built = path.join(root, 'server/dist')
+  const bill = '{}\n'
+  const first = await debianPackage({ root, built, folder, version: '0.1.0', time: 0, bill }, 'amd64')
+  const later = path.join(folder, 'later')
+  cpSync(built, later, { recursive: true })
+  const manifest = path.join(later, 'package.json')
+  writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('"version": "0.1.0"', '"version": "0.1.1"'))
+  writeFileSync(
+    path.join(later, 'migrations/000004_for_the_test.sql'),
+    '-- A column for the test of an upgrade.\n\nalter table control.projects add column for_the_test text;\n',
+  )
+  const second = await debianPackage({ root, built: later, folder, version: '0.1.1', time: 0, bill }, 'amd64')
+  return [first, second]
+}
+
+const [, , ...packages] = process.argv
+if (packages.length === 0) {
   makeImage()
-  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
-  const packed = execFileSync('npm', ['pack', './server/dist', '--silent'], { cwd: root, encoding: 'utf8' })
-  const tarball = path.join(root, packed.trim())
-  // The child process gets a new network namespace and shares all others with this process.
-  const args = ['--net', process.execPath, import.meta.filename, tarball]
-  process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
+  const folder = mkdtempSync(path.join(tmpdir(), 'postern-packages-'))
+  try {
+    const files = await makePackages(folder)
+    // The child process gets a new network namespace and shares all others with this process.
+    const args = ['--net', process.execPath, import.meta.filename, ...files]
+    process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 } else {
-  await prove(process.argv[2])
+  const [first = '', second = ''] = packages
+  await prove(first, second)
   // The DNS server and the mail server would keep the process running.
   process.exit()
 }

@@ -24,7 +24,7 @@ const gathered = [
   'mailauth',
   'mailauth/lib/dkim/verify.js',
   'pg-boss',
-  'prom-client',
+  '@prometheus-io/client',
   'rate-limiter-flexible',
   'typebox',
   'typebox/schema',

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 // Loads every module that registers a metric.
-import '../server/src/bin/serve.ts'
+import '../server/src/bin/all.ts'
 import { registry, watchProcess } from '../server/src/platform/telemetry/metrics.ts'
 
 /**

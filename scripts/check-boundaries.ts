@@ -63,8 +63,28 @@ const planted: { rule: string; file: string; imports: string }[] = [
     imports: '../../server/src/config/config.ts',
   },
   {
+    rule: 'entrances-are-separate',
+    file: 'console/src/app/planted.ts',
+    imports: '../admin/pages/planted.ts',
+  },
+  {
+    rule: 'entrances-are-separate',
+    file: 'console/src/admin/planted.ts',
+    imports: '../app/pages/planted.ts',
+  },
+  {
+    rule: 'shared-imports-no-entrance',
+    file: 'console/src/frame/planted.ts',
+    imports: '../app/pages/planted.ts',
+  },
+  {
     rule: 'components-never-import-pages',
     file: 'console/src/components/planted.ts',
+    imports: '../frame/planted.ts',
+  },
+  {
+    rule: 'components-never-import-pages',
+    file: 'console/src/admin/components/planted.ts',
     imports: '../pages/planted.ts',
   },
   {
@@ -102,8 +122,11 @@ async function checkRules(): Promise<string[]> {
   try {
     await cp(path.join(root, 'server/src'), path.join(copy, 'server/src'), { recursive: true })
     await symlink(path.join(root, 'node_modules'), path.join(copy, 'node_modules'))
-    await mkdir(path.join(copy, 'console/src/pages'), { recursive: true })
-    await writeFile(path.join(copy, 'console/src/pages/planted.ts'), 'export const planted = true\n')
+    for (const entrance of ['admin', 'app']) {
+      const pages = path.join(copy, 'console/src', entrance, 'pages')
+      await mkdir(pages, { recursive: true })
+      await writeFile(path.join(pages, 'planted.ts'), 'export const planted = true\n')
+    }
     for (const { file, imports } of planted) {
       await mkdir(path.dirname(path.join(copy, file)), { recursive: true })
       await writeFile(

@@ -5,16 +5,19 @@ import { isStale } from './stale.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 const source = path.join(root, 'console')
-const built = path.join(root, 'server/console/index.html')
 
-/** Whether the console has never been built or its sources have changed since. */
+/** Where Vite writes each entrance, for the server. */
+const entrances = { admin: 'server/console', app: 'server/app' }
+const sources = ['package.json', 'vite.config.ts', 'public', 'src'].map((part) => path.join(source, part))
+
+/** Whether an entrance has never been built or its sources have changed since. */
 export const isConsoleStale = (): boolean =>
-  isStale(
-    built,
-    ['index.html', 'package.json', 'vite.config.ts', 'src'].map((part) => path.join(source, part)),
-  )
+  Object.values(entrances).some((built) => isStale(path.join(root, built, 'index.html'), sources))
 
 export async function buildConsole(): Promise<void> {
   const vite = path.join(root, 'node_modules/vite/bin/vite.js')
-  await promisify(execFile)(process.execPath, [vite, 'build', '--logLevel', 'warn'], { cwd: source })
+  for (const mode of Object.keys(entrances)) {
+    const options = ['build', '--mode', mode, '--logLevel', 'warn']
+    await promisify(execFile)(process.execPath, [vite, ...options], { cwd: source })
+  }
 }

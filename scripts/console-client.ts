@@ -1,5 +1,5 @@
 /**
- * Generates the console's API client from the OpenAPI document: the types of every operation that the console calls,
+ * Generates the console's API client from the OpenAPI document: the types of the operations that each entrance calls,
  * keyed by operation id. The existing generators need the TypeScript 5 API, which TypeScript 7 no longer provides, and
  * the console's needs are simpler: one name per operation, and separate types for the responses of a preview and of the
  * operation itself.
@@ -23,6 +23,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
   'x-rights'?: string[]
   'x-rights-fields'?: Record<string, string[]>
+  'x-roles'?: string[]
 }
 
 export interface OpenapiDocument {
@@ -30,34 +31,71 @@ export interface OpenapiDocument {
   components: { schemas: Record<string, Schema> }
 }
 
-const seen = /^\/v1\/(admin|auth)\//
 const isPreview = ({ $ref }: Schema): boolean => $ref === '#/components/schemas/Preview'
 
-export function consoleClient(document: OpenapiDocument): string {
-  const operations = Object.entries(document.paths)
-    .filter(([path]) => seen.test(path))
-    .flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => ({
-        path,
-        method: method.toUpperCase(),
-        operation,
-      })),
-    )
-  const types = operations.map(({ operation }) => operationType(operation)).join('\n')
+/** The operations of signing in belong to both entrances. */
+const groups = {
+  signin: ({ path }: Listed) => path.startsWith('/v1/auth/') || path === '/v1/installation',
+  admin: ({ path }: Listed) => path.startsWith('/v1/admin/'),
+  // A browser sends an access token and never an API key.
+  app: ({ operation: { operationId: id } }: Listed) => id.startsWith('customer.') && !id.endsWith('-by-key'),
+}
+
+interface Listed {
+  path: string
+  method: string
+  operation: Operation
+}
+
+const listed = ({ paths }: OpenapiDocument): Listed[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  )
+
+const header = '// Generated from openapi/postern.v1.json by `npm run generate`.'
+
+/** What both entrances share: the types of the API, and the operations of signing in. */
+export function sharedClient(document: OpenapiDocument): string {
+  const all = listed(document)
+  const types = typesOf(all.filter((one) => Object.values(groups).some((isIn) => isIn(one))))
   const named = schemasIn(types, document.components.schemas)
-  return `// Generated from openapi/postern.v1.json by \`npm run generate\`.
+  const signin = all.filter(groups.signin)
+  return `${header}
 
 ${named.map(([name, schema]) => `export interface ${name} ${typeOf(schema)}`).join('\n\n')}
 
+/** Each entrance adds its operations. */
 export interface Operations {
-${types}
+${typesOf(signin)}
 }
 
 /** \`read\`: a POST that changes nothing. */
-export const operations: Record<keyof Operations, readonly [method: string, path: string, kind?: 'read']> = {
-${operations.map(operationEntry).join('\n')}
+export type OperationEntry = readonly [method: string, path: string, kind?: 'read']
+
+export const signinOperations: Record<string, OperationEntry> = {
+${signin.map(operationEntry).join('\n')}
+}
+`
 }
 
+/** The operations of the customers' entrance, and the roles that allow them. */
+export function appClient(document: OpenapiDocument): string {
+  const operations = listed(document).filter(groups.app)
+  const limited = operations.flatMap(({ operation: { operationId: id, 'x-roles': roles } }) =>
+    roles ? [`  '${id}': ${JSON.stringify(roles)},`] : [],
+  )
+  return `${entranceClient(operations)}
+/** The roles in a project that allow each operation. All other operations are for every signed-in user. */
+export const allowedRoles: Record<string, readonly string[]> = {
+${limited.join('\n')}
+}
+`
+}
+
+/** The operations of the administrators' entrance, and who can call them. */
+export function adminClient(document: OpenapiDocument): string {
+  const operations = listed(document).filter(groups.admin)
+  return `${entranceClient(operations)}
 /** The rights, other than full, that allow each administrative mutation: all of it, or some fields. */
 export const limitedRights = {
 ${operations
@@ -68,8 +106,26 @@ ${operations
 `
 }
 
+const entranceClient = (operations: Listed[]): string => `${header}
+
+import type { OperationEntry } from '../api/operations.gen.ts'
+
+declare module '../api/operations.gen.ts' {
+  interface Operations {
+${typesOf(operations)}
+  }
+}
+
+export const operations: Record<string, OperationEntry> = {
+${operations.map(operationEntry).join('\n')}
+}
+`
+
+const typesOf = (operations: Listed[]): string =>
+  operations.map(({ operation }) => operationType(operation)).join('\n')
+
 /** Every administrative mutation has a preview. */
-function operationEntry({ operation, method, path }: { operation: Operation; method: string; path: string }) {
+function operationEntry({ operation, method, path }: Listed): string {
   const isRead = method === 'POST' && path.startsWith('/v1/admin/') && !hasPreview(operation)
   return `  '${operation.operationId}': ['${method}', '${path}'${isRead ? `, 'read'` : ''}],`
 }

@@ -11,9 +11,12 @@ import pg from 'pg'
 import { killOnExit } from '../server/src/testing/harness/kill-on-exit.ts'
 import { totpCode } from '../server/src/testing/harness/totp.ts'
 import { startDevSink } from '../server/src/testing/peers/dev-sink.ts'
+import { startMailViewer } from '../server/src/testing/peers/mail-viewer.ts'
 import { type Cluster, startCluster } from '../server/src/testing/peers/postgres.ts'
 import { buildConsole, isConsoleStale } from './console-build.ts'
+import { type Customer, makeDemoCustomer } from './demo/customer.ts'
 import { seedDemoData } from './demo/data.ts'
+
 import { makeDemoSender, type Sender } from './demo/sender.ts'
 
 /**
@@ -78,10 +81,12 @@ async function develop(): Promise<void> {
   await freshConsole()
   const bounces = await freePort()
   const sink = await startDevSink({ folder: path.join(state, 'mail'), bouncePort: bounces, say })
+  const viewer = await startMailViewer(path.join(state, 'mail'))
+  const submission = await freePort()
   const cluster = givenDatabase ? undefined : await ownCluster()
   try {
     const databaseUrl = givenDatabase ?? (await databaseIn(cluster?.url ?? ''))
-    const settings = await settingsFor(databaseUrl, { sink: sink.port, bounces })
+    const settings = await settingsFor(databaseUrl, { sink: sink.port, bounces, submission })
     await writeFile(runningFile, JSON.stringify({ pid: process.pid, state, settings }), { mode: 0o600 })
     const env = environment(settings)
     step(`Migrating: ${(await postern(env, 'migrate')).split('\n').at(-1)}`)
@@ -90,12 +95,18 @@ async function develop(): Promise<void> {
     await serve(env, async () => {
       await remembered('demo-data', () => makeDemoData(env))
       const sender = JSON.parse(await remembered('sender', () => makeSender(env))) as Sender
-      const old = `${credentials.replace(/^(.*?\.) .*/, '$1')}\n\nThese are the initial credentials. If they have been changed: npm run dev -- admin reset --email ${email}`
-      say(welcome(isNew ? credentials : old, sender))
+      // The command says that they cannot be shown again; here they are, on each start.
+      const shown = credentials.replace(/^(.*?\.) .*/, '$1')
+      const note = isNew
+        ? ''
+        : `\n\nThese are the initial credentials. If they have been changed: npm run dev -- admin reset --email ${email}`
+      const customer = JSON.parse(await remembered('customer', () => makeCustomer(env, sender))) as Customer
+      say(welcome(`${shown}${note}`, { sender, customer, submission, mail: viewer.url }))
     })
   } finally {
     await cluster?.stop()
     await sink.close()
+    await viewer.close()
     await rm(runningFile, { force: true })
   }
 }
@@ -168,11 +179,12 @@ function environment(settings: Record<string, string>): Record<string, string> {
 
 async function settingsFor(
   databaseUrl: string,
-  ports: { sink: number; bounces: number },
+  ports: { sink: number; bounces: number; submission: number },
 ): Promise<Record<string, string>> {
   const secret = (name: string) => async () => `${name}:${randomBytes(32).toString('hex')}`
   const owner = process.env['POSTERN_DATABASE_OWNER_URL']
   const resolvers = process.env['POSTERN_DNS_SERVERS']
+  const certificate = await certificateFiles()
   return {
     POSTERN_DATABASE_URL: databaseUrl,
     ...(owner ? { POSTERN_DATABASE_OWNER_URL: owner } : {}),
@@ -186,10 +198,27 @@ async function settingsFor(
     POSTERN_CUSTOMER_PLAN_ID: '1',
     POSTERN_SYSTEM_MAIL_FROM: 'postern@postern.example',
     POSTERN_BOUNCE_PORT: String(ports.bounces),
+    POSTERN_SUBMISSION_PORT: String(ports.submission),
+    POSTERN_INTAKE_TLS_CERTIFICATE: certificate.certificate,
+    POSTERN_INTAKE_TLS_KEY: certificate.key,
     POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret('1')),
     POSTERN_MASTER_KEYS: await remembered('master-keys', secret('dev')),
     POSTERN_LOG_LEVEL: 'warn',
   }
+}
+
+/** A self-signed certificate for SMTP submission, created on the first start. */
+async function certificateFiles(): Promise<{ certificate: string; key: string }> {
+  const files = {
+    certificate: path.join(state, 'certificate.pem'),
+    key: path.join(state, 'certificate-key.pem'),
+  }
+  if (!existsSync(files.certificate)) {
+    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '3650']
+    const output = ['-keyout', files.key, '-out', files.certificate]
+    await promisify(execFile)('openssl', ['req', '-x509', ...kind, '-subj', '/CN=localhost', ...output])
+  }
+  return files
 }
 
 /** Runs a command and returns its output. On failure, the error contains the error output. */
@@ -235,6 +264,16 @@ async function makeDemoData(env: Record<string, string>): Promise<string> {
 async function makeSender(env: Record<string, string>): Promise<string> {
   const token = await postern(env, 'token', '--email', email)
   return JSON.stringify(await makeDemoSender(url, env['POSTERN_DATABASE_URL'] ?? '', token))
+}
+
+/** Creates a customer who owns the project of the API key, for the app. */
+async function makeCustomer(env: Record<string, string>, { projectId }: Sender): Promise<string> {
+  const token = await postern(env, 'token', '--email', email)
+  const databaseUrl = env['POSTERN_DATABASE_URL'] ?? ''
+  const customer = await makeDemoCustomer({ url, databaseUrl, token }, projectId, (address) =>
+    postern(env, 'users', 'reset-password', '--email', address),
+  )
+  return JSON.stringify(customer)
 }
 
 /** Runs until the server exits or this process receives a signal. */
@@ -339,7 +378,19 @@ function portOf(text: string): number {
   process.exit(1)
 }
 
-function welcome(credentials: string, { secret, domain }: Sender): string {
+interface Ready {
+  sender: Sender
+  customer: Customer
+  /** The port for SMTP. */
+  submission: number
+  /** The URL of the viewer. */
+  mail: string
+}
+
+function welcome(
+  credentials: string,
+  { sender: { secret, domain }, customer, submission, mail }: Ready,
+): string {
   return `
 ${credentials}
 
@@ -348,11 +399,16 @@ Postern is ready.
   console     ${url}/console
               Sign in as ${email} with the password above. Run \`npm run -s dev code\` in a second terminal to get
               the six-digit code. Each code works once; a new one is available within 30 seconds.
-  reference   ${url}/docs
+  app         ${url}/app
+              The customers' app. Sign in as ${customer.email} with the password ${customer.password}
+  docs        ${url}/docs (after \`npm run build\`)
   try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
   first mail  curl -s ${url}/v1/messages -H 'Authorization: Bearer ${secret}' -H 'Content-Type: application/json' \\
                 -d '{"from": "Me <me@${domain}>", "to": ["you@example.com"], "subject": "Hello", "text": "It works."}'
               A local mail server stores all sent messages and prints a line below for each.
+  sent mail   ${mail}
+  SMTP        swaks --server 127.0.0.1:${submission} --tls --auth PLAIN --auth-user postern --auth-password ${secret} \\
+                --from me@${domain} --to you@example.com
   commands    npm run dev -- audit verify, or any other postern command
 
 Ctrl-C stops it. ${givenDatabase ? 'Your changes remain in the database.' : `Your changes are stored under ${path.relative('', home)}/; remove it to start over.`}

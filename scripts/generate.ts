@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 // Loads every module that registers a metric.
-import '../server/src/bin/serve.ts'
+import '../server/src/bin/all.ts'
 import { loadConfig } from '../server/src/config/config.ts'
 import { settings } from '../server/src/config/table.ts'
 import { createContext } from '../server/src/context/context.ts'
@@ -14,7 +14,7 @@ import { registry } from '../server/src/platform/telemetry/metrics.ts'
 import { makeTemplate } from '../server/src/testing/harness/database.ts'
 import { startCluster } from '../server/src/testing/peers/postgres.ts'
 import { commandPage } from './command-page.ts'
-import { consoleClient } from './console-client.ts'
+import { adminClient, appClient, sharedClient } from './console-client.ts'
 
 /** Writes every generated file in the repository. With --check, writes nothing and fails if a file is stale. */
 const generated: Record<string, () => Promise<string>> = {
@@ -23,7 +23,9 @@ const generated: Record<string, () => Promise<string>> = {
   'docs/operations/metrics.md': metricsPage,
   'docs/operations/command.md': async () => commandPage(),
   'openapi/postern.v1.json': openapi,
-  'console/src/api/operations.gen.ts': async () => consoleClient(JSON.parse(await openapi())),
+  'console/src/api/operations.gen.ts': async () => sharedClient(JSON.parse(await openapi())),
+  'console/src/admin/operations.gen.ts': async () => adminClient(JSON.parse(await openapi())),
+  'console/src/app/operations.gen.ts': async () => appClient(JSON.parse(await openapi())),
 }
 
 const root = new URL('../', import.meta.url)

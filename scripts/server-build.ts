@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type OutputChunk, rolldown } from 'rolldown'
+import { licencesOf } from './licences.ts'
 import { isStale } from './stale.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -20,10 +21,11 @@ export const isServerStale = (): boolean =>
     path.join(root, 'package-lock.json'),
     ...['src', 'migrations', 'roles.sql', 'package.json'].map((part) => path.join(server, part)),
     path.join(root, 'deploy'),
-    ...(existsSync(consoleFiles) ? [consoleFiles] : []),
+    ...webFiles.map((part) => path.join(server, part)).filter((part) => existsSync(part)),
   ])
 
-const consoleFiles = path.join(server, 'console')
+/** The files of the administrators' console, of the customers' app, and of the documentation. */
+const webFiles = ['console', 'app', 'docs']
 
 /**
  * Bundles the program and its packages into a few files, together with the data files. The bundle starts in a third of
@@ -58,7 +60,10 @@ export async function buildServer(): Promise<void> {
   for (const part of ['migrations', 'roles.sql'])
     await cp(path.join(server, part), path.join(built, part), { recursive: true })
   await cp(path.join(root, 'deploy'), path.join(built, 'deploy'), { recursive: true })
-  if (existsSync(consoleFiles)) await cp(consoleFiles, path.join(built, 'console'), { recursive: true })
+  for (const part of webFiles) {
+    if (existsSync(path.join(server, part)))
+      await cp(path.join(server, part), path.join(built, part), { recursive: true })
+  }
   for (const part of ['LICENSE', 'README.md']) await cp(path.join(root, part), path.join(built, part))
   const chunks = output.filter((file): file is OutputChunk => file.type === 'chunk')
   await writeFile(
@@ -83,24 +88,4 @@ async function manifestOf(): Promise<string> {
     bin: { postern: 'postern.js' },
   }
   return `${JSON.stringify(manifest, undefined, 2)}\n`
-}
-
-/** Every included package with its licence. */
-async function licencesOf(modules: string[]): Promise<string> {
-  const folders = new Set(modules.map(packageFolderOf).filter((folder) => folder !== undefined))
-  const notices = await Promise.all([...folders].sort().map(noticeOf))
-  return [
-    'Postern contains these packages, each under the licence that follows its name.\n',
-    ...new Set(notices),
-  ].join(`\n${'─'.repeat(80)}\n\n`)
-}
-
-const packageFolderOf = (module: string): string | undefined =>
-  module.match(/^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/)?.[0]
-
-async function noticeOf(folder: string): Promise<string> {
-  const { name, version, license } = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8'))
-  const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).sort()
-  const texts = await Promise.all(files.map((file) => readFile(path.join(folder, file), 'utf8')))
-  return [`${name} ${version} (${license})\n`, ...texts.map((text) => `${text.trim()}\n`)].join('\n')
 }

@@ -100,7 +100,7 @@ export function slowestFiles(records: readonly TestRecord[], count = 10): string
 
 /** The command that repeats a single file with the same seed. */
 function commandFor(file: string): string {
-  const scenario = /^e2e\/((?:console\/)?\d+)-/.exec(file)?.[1]
+  const scenario = /^e2e\/((?:(?:console|app)\/)?\d+)-/.exec(file)?.[1]
   return `POSTERN_TEST_SEED=${seed} ${scenario ? `npm run e2e -- ${scenario}` : `npm test -- ${file}`}`
 }
 

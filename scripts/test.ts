@@ -7,6 +7,7 @@ const all = [
   'scripts/**/*.test.ts',
   'proofs/**/*.test.ts',
   'console/src/**/*.test.ts',
+  'site/**/*.test.ts',
 ]
 await runTests({
   files: files.length > 0 ? files : all,

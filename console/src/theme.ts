@@ -1,4 +1,5 @@
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from '@mantine/core'
+import { shadesOf } from './shades.ts'
 
 const ink: MantineColorsTuple = [
   '#eef1fd',
@@ -13,7 +14,7 @@ const ink: MantineColorsTuple = [
   '#1a3197',
 ]
 
-export const theme = createTheme({
+const theme = createTheme({
   primaryColor: 'ink',
   primaryShade: { light: 7, dark: 6 },
   colors: { ink },
@@ -27,8 +28,18 @@ export const theme = createTheme({
   },
   cursorType: 'pointer',
   respectReducedMotion: true,
-  components: { Modal: { defaultProps: { classNames: { title: 'dialog-title' } } } },
+  components: {
+    Modal: { defaultProps: { classNames: { title: 'dialog-title' } } },
+    // A menu that is opened gets the focus itself: Mantine's placeholder is not allowed inside a menu (axe).
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+  },
 })
+
+/** With the operator's colour instead of Postern's. White text has enough contrast on it in both schemes. */
+export const themeOf = (color: string | null) =>
+  color === null
+    ? theme
+    : { ...theme, colors: { ink: shadesOf(color) }, primaryShade: { light: 7, dark: 7 } as const }
 
 /** Alerts use the badges' colours, because these have sufficient contrast. */
 const alerts = {
@@ -41,7 +52,7 @@ const alerts = {
 }
 
 /** Mantine's grey text has too little contrast in both schemes (WCAG 2.2, 1.4.3). */
-export const variables: CSSVariablesResolver = () => ({
+export const variables: CSSVariablesResolver = ({ colors }) => ({
   variables: {},
   light: {
     '--mantine-color-dimmed': '#5a6270',
@@ -71,7 +82,7 @@ export const variables: CSSVariablesResolver = () => ({
     '--mantine-color-dimmed': '#a3abba',
     '--mantine-color-placeholder': '#8b93a3',
     '--mantine-color-error': '#ff8a8f',
-    '--mantine-color-anchor': '#9fb0ff',
+    '--mantine-color-anchor': colors['ink'] === ink ? '#9fb0ff' : (colors['ink']?.[2] ?? '#9fb0ff'),
     ...alerts,
     '--postern-ground': '#111317',
     '--postern-line': '#2b2f38',

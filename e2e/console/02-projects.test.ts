@@ -52,13 +52,21 @@ describe('the list of projects', () => {
     assert.deepEqual(names, ['Acme', 'Bakery', 'Bicycles', 'Bookshop'])
   })
 
-  it('is navigated by keyboard', async () => {
-    await page.getByRole('link', { name: 'Acme' }).focus()
+  it('is navigated by keyboard, and continues at the row that was opened', async () => {
+    const row = (name: string) => page.getByRole('link', { name }).and(page.locator(':focus'))
+    await page.keyboard.press('j')
+    await row('Acme').waitFor()
     await page.keyboard.press('j')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('k')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Bakery' }).waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: 'Bicycles' }).waitFor()
+    await page.keyboard.press('j')
+    await row('Bakery').waitFor()
+    await page.keyboard.press('j')
+    await row('Bicycles').waitFor()
   })
 })
 
@@ -150,13 +158,13 @@ describe('an unknown URL', () => {
   it('shows a "not found" page with a link back', async () => {
     await page.goto('/console/projects/999999')
     await page.getByRole('heading', { name: 'Not found' }).waitFor()
-    await page.getByRole('link', { name: 'Go to projects' }).click()
-    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    await page.getByRole('link', { name: 'Go to the home page' }).click()
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
     await page.goto('/console/nowhere')
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     assert.deepEqual(await findings(page), [])
-    await page.getByRole('link', { name: 'Go to projects' }).click()
-    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    await page.getByRole('link', { name: 'Go to the home page' }).click()
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
   })
 })
 

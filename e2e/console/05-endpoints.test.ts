@@ -171,7 +171,7 @@ describe('endpoints', () => {
     await progressShows(/Replay of one event started. \d+ attempts?: [1-9]/)
     await audited(admin, projectId, 'endpoints.replay', 'Their lunch is over')
 
-    await page.getByRole('button', { name: 'Replay…' }).click()
+    await page.getByRole('button', { name: 'Replay', exact: true }).click()
     await dialog.getByLabel('From (UTC)').fill(from.toISOString().slice(0, 19))
     await dialog.getByLabel('Undelivered only').uncheck()
     await dialog.getByText(/are redelivered gradually/).waitFor()

@@ -159,7 +159,7 @@ describe('users', () => {
     await page.goto('/console/users')
     await page.getByRole('button', { name: 'customer60@example.net' }).waitFor()
     await page.getByRole('button', { name: 'Next page' }).waitFor()
-    await page.keyboard.type('eve@', { delay: 5 })
+    await page.keyboard.type('/eve@', { delay: 5 })
     await page.getByRole('button', { name: 'customer60@example.net' }).waitFor({ state: 'hidden' })
     await page.getByText(hostile).waitFor()
     assert.equal(await page.getByLabel('Search').inputValue(), 'eve@')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import type { Locator } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { body, makePlan } from '../stage.ts'
 import { openAdminSession } from './admin-session.ts'
 import { findings, picture } from './browser.ts'
@@ -173,7 +173,12 @@ describe('the list of projects', () => {
 
   it('is sorted, and paged', async () => {
     await page.goto('/console/projects')
-    await choose('Order', 'Name (Z–A)')
+    await page.getByRole('button', { name: 'Project', exact: true }).click()
+    await page
+      .getByRole('columnheader', { name: 'Project', exact: true })
+      .and(page.locator('[aria-sort=ascending]'))
+      .waitFor()
+    await page.getByRole('button', { name: 'Project', exact: true }).click()
     await link('Customer 02').waitFor()
     await link('Acme').waitFor({ state: 'hidden' })
     assert.deepEqual((await names()).slice(0, 3), ['Zealous', 'Dubious', 'Customer 47'])
@@ -184,11 +189,60 @@ describe('the list of projects', () => {
     assert.equal(await page.getByRole('button', { name: 'Next page' }).count(), 0)
     await page.getByRole('button', { name: 'First page' }).click()
     await link('Zealous').waitFor()
-    await choose('Order', 'Name (A–Z)')
+    await page.getByRole('button', { name: 'Project', exact: true }).click()
     await link('Acme').waitFor()
     assert.deepEqual((await names()).slice(0, 2), ['Acme', 'Barred'])
   })
 })
+
+describe('times', () => {
+  const time = (window: Page) => window.locator('time').first()
+  const item = (window: Page, name: string | RegExp) =>
+    window.getByRole('menuitemradio', { name, exact: typeof name === 'string' })
+
+  it('are shown in the viewer’s zone or in UTC, also in the filters, and the choice is kept', async () => {
+    const window = await session.browser.enter(ada, { zone: 'Asia/Kolkata' })
+    await window.goto('/console/audit')
+    await time(window).waitFor()
+    const instant = Date.parse((await time(window).getAttribute('datetime')) ?? '')
+    const utc = plain(instant)
+    const local = `${plain(instant + 5.5 * 3_600_000).replace('UTC', 'GMT+5:30')}`
+    assert.equal(await time(window).textContent(), local)
+    assert.equal(await time(window).getAttribute('title'), utc)
+
+    // A day begins at midnight in the zone that the filter names.
+    const asked = window.waitForRequest(/\/v1\/admin\/audit\?.*from=/)
+    await window.goto('/console/audit?from=2026-01-15&to=2026-01-15')
+    const query = new URL((await asked).url()).searchParams
+    assert.deepEqual(
+      [query.get('from'), query.get('to')],
+      ['2026-01-14T18:30:00.000Z', '2026-01-15T18:30:00.000Z'],
+    )
+    await window.getByLabel('From (GMT+5:30)').waitFor()
+
+    await window.getByRole('button', { name: 'Ada' }).click()
+    assert.equal(await item(window, /^Local/).getAttribute('aria-checked'), 'true')
+    assert.deepEqual(await findings(window), [])
+    await picture(window, 'account')
+    const askedAgain = window.waitForRequest(/\/v1\/admin\/audit\?.*from=2026-01-15T00/)
+    await item(window, 'UTC').click()
+    await askedAgain
+    await window.getByLabel('From (UTC)').waitFor()
+    await window.goto('/console/audit')
+    await time(window).waitFor()
+    assert.equal(await time(window).textContent(), utc)
+    assert.equal(await time(window).getAttribute('title'), local)
+    await window.context().close()
+  })
+})
+
+/** `2026-11-14 09:30:00 UTC`. */
+const plain = (instant: number): string =>
+  `${new Date(instant).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+
+/** What a screen reader says after a navigation. */
+const announced = (title: string) =>
+  page.locator('[aria-live="polite"]', { hasText: title }).waitFor({ state: 'attached' })
 
 /** Uses only the keyboard. */
 async function tabTo(target: Locator): Promise<void> {
@@ -202,13 +256,20 @@ async function tabTo(target: Locator): Promise<void> {
 
 describe('without a mouse', () => {
   it('a project is found, opened and locked', async () => {
-    await page.goto('/console/projects')
+    await page.goto('/console/')
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+    await page.keyboard.type('gp')
     await link('Zealous').waitFor()
-    await page.keyboard.press('Shift+Tab')
     await page.keyboard.press('/')
     await page.keyboard.type('acm')
+    // Each letter can load a list of its own, so the last one must be complete before the focus moves into it.
+    await page.waitForURL(({ searchParams }) => searchParams.get('q') === 'acm')
     await link('Zealous').waitFor({ state: 'hidden' })
-    await tabTo(link('Acme'))
+    await link('Acme').waitFor()
+    await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('j')
+    await link('Acme').and(page.locator(':focus')).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor()
     await tabTo(page.getByRole('button', { name: 'Lock', exact: true }))
@@ -224,5 +285,59 @@ describe('without a mouse', () => {
     const { is_locked } = await body<{ is_locked: boolean }>(200, admin.get(`/admin/projects/${acme.id}`))
     assert.equal(is_locked, true)
     await audited(admin, acme.id, 'projects.edit', 'Card testing')
+    // The dialog has returned the focus to the page, and the tabs have digits.
+    await page.getByRole('button', { name: 'Unlock' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('6')
+    await page.getByRole('heading', { name: 'Members', level: 2 }).waitFor()
+    await announced('Members · Acme · Postern')
+  })
+
+  it('rows are selected, and shortcuts are listed', async () => {
+    await page.keyboard.type('gp')
+    await link('Zealous').waitFor()
+    await announced('Projects · Postern')
+    const isSelected = () => page.getByRole('checkbox', { name: 'Select Acme' }).isChecked()
+    // The row that was opened last.
+    await page.keyboard.type('jx')
+    await page.getByText('1 project selected').waitFor()
+    assert.equal(await isSelected(), true)
+    await page.keyboard.press('x')
+    assert.equal(await isSelected(), false)
+    await page.keyboard.press('?')
+    const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await help.getByRole('row', { name: 'Select or deselect the row x' }).waitFor()
+    await help.getByRole('row', { name: 'Suppressions g s' }).waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'shortcuts')
+    await page.keyboard.press('Escape')
+    await help.waitFor({ state: 'detached' })
+    await link('Acme').and(page.locator(':focus')).waitFor()
+  })
+
+  it('keys have no effect in fields and dialogs, and can be switched off', async () => {
+    await page.keyboard.press('/')
+    await page.keyboard.type('g?x')
+    assert.equal(await page.getByRole('textbox', { name: 'Search' }).inputValue(), 'g?x')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.press('Backspace')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await help.waitFor()
+    await page.keyboard.type('gu')
+    await help.getByRole('switch', { name: 'Shortcuts with single keys' }).uncheck()
+    await page.keyboard.press('Escape')
+    await help.waitFor({ state: 'detached' })
+    await page.keyboard.type('gu?')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('keyboard')
+    await page.getByRole('option', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Enter')
+    await help.getByRole('switch', { name: 'Shortcuts with single keys' }).check()
+    await page.keyboard.press('Escape')
+    assert.equal(new URL(page.url()).pathname, '/console/projects')
+    await help.waitFor({ state: 'detached' })
+    await page.keyboard.type('gu')
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
   })
 })

@@ -236,7 +236,7 @@ describe('the queue', () => {
 
   it('is discarded in part, with a preview and progress', async () => {
     await openProject()
-    await page.getByRole('button', { name: 'Discard…' }).click()
+    await page.getByRole('button', { name: 'Discard', exact: true }).click()
     const dialog = dialogOf(page)
     await dialog.getByRole('textbox', { name: 'Recipient domain' }).fill('example.net')
     await dialog.getByText('Recipients that will be discarded: 2 of 3.').waitFor()
@@ -253,7 +253,7 @@ describe('the queue', () => {
   it('is no longer discarded when that is stopped, until it is resumed', async () => {
     for (const to of ['dan', 'eve']) await acme.send({ to: [`${to}@example.org`], tags: ['sale'] })
     const unblock = await blockResults()
-    await page.getByRole('button', { name: 'Discard…' }).click()
+    await page.getByRole('button', { name: 'Discard', exact: true }).click()
     await dialogOf(page).getByRole('textbox', { name: 'Tag' }).fill('sale')
     await confirm(page, 'Discard mail', 'Wrong price')
     await closed()

@@ -184,6 +184,8 @@ describe('a firing', () => {
     await page.goto(`/console/policies/${warning.id}`)
     const rows = page.getByRole('table', { name: 'Firings', exact: true }).getByRole('row')
     await rows.nth(2).waitFor()
+    // The names of projects are loaded after the rows.
+    await rows.nth(1).getByRole('link', { name: 'Acme' }).waitFor()
     assert.match(
       (await rows.nth(1).textContent()) ?? '',
       /^Acme.*Bounce rate 7\.5 % \(75 of 1,000 recipients\)enforcedShow intervention$/,

@@ -16,14 +16,17 @@ before(async () => {
 })
 
 const table = (name: string) => page.getByRole('table', { name })
+const section = (name: string) =>
+  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: new RegExp(`^${name}`) })
 const row = (name: RegExp) => table('Projects that need attention').getByRole('row', { name })
 
 describe('the overview', () => {
   it('is the home page, and shows the running process of a new installation', async () => {
     await page.goto('/console/')
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
-    const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Overview' })
-    assert.equal(await entry.getAttribute('aria-current'), 'page')
+    assert.equal(await section('Overview').getAttribute('aria-current'), 'page')
+    assert.equal(await section('Overview').textContent(), 'Overview')
+    assert.equal(await section('Projects').getAttribute('aria-current'), null)
     await page.getByText('No project needs attention').waitFor()
     await table('Processes')
       .getByRole('row', { name: /postern all .* running/ })
@@ -54,6 +57,9 @@ describe('the overview', () => {
     await row(/Bulk mail policy fired Bounce rate of 10 % or more/).waitFor()
     await row(/Bulk mail over plan 1 of 0 members/).waitFor()
     await row(/Acme appeal Appeal against the lock/).waitFor()
+    await section('Overview')
+      .getByText(/^3\s*: 1 open appeal, 1 project with a failing domain, 1 project for/)
+      .waitFor()
     await row(/Dubious domain failing mail\.dubious\.example/)
       .getByRole('link', { name: 'mail.dubious.example' })
       .click()
@@ -63,11 +69,37 @@ describe('the overview', () => {
       .getByRole('link', { name: 'Bounce rate of 10 % or more' })
       .click()
     await page.waitForURL(/\/sending$/)
+    const microsoft = /Microsoft \(Outlook, Hotmail\) 28,100 92\.17 % .* 6\.76 %/
+    await page.goto('/console/')
+    await table('Mailbox providers').getByRole('row', { name: microsoft }).waitFor()
     await checkScreens(session, 'overview', '/console/', async (window) => {
       await window.getByText('Recipients per hour').first().waitFor()
       await window.getByRole('table', { name: 'Last changes' }).waitFor()
       await window.getByRole('link', { name: 'Ada started a lock on Acme' }).waitFor()
     })
+  })
+
+  it('is continued by the volume and the rates of each project, and by its mailbox providers', async () => {
+    await page.goto('/console/projects?sort=name')
+    await table('Projects')
+      .getByRole('row', { name: /Bulk mail .* 90,500 2\.38 % 0\.1 %/ })
+      .waitFor()
+    await page.getByRole('combobox', { name: 'Figures of' }).click()
+    await page.getByRole('option', { name: '24 hours' }).click()
+    await table('Projects')
+      .getByRole('row', { name: /Bulk mail 100 0 – – / })
+      .waitFor()
+    await table('Projects').getByRole('link', { name: 'Bulk mail' }).click()
+    await table('Mailbox providers')
+      .getByRole('row', { name: /Gmail 61,200/ })
+      .waitFor()
+    const path = new URL(page.url()).pathname
+    await checkScreens(session, 'project-volume', path, (window) =>
+      window.getByRole('table', { name: 'Mailbox providers' }).waitFor(),
+    )
+    await checkScreens(session, 'projects-volume', '/console/projects', (window) =>
+      window.getByRole('row', { name: /Bulk mail .* 90,500/ }).waitFor(),
+    )
   })
 
   it('cannot be misread when a process or an operator has stopped the mail', async () => {
@@ -79,6 +111,9 @@ describe('the overview', () => {
     await page.goto('/console/')
     await page.getByText('The process “worker” on mail-2 does not respond.').waitFor()
     await page.getByText('Mail over the shared mail servers is held').waitFor()
+    await section('Overview')
+      .getByText(/2 failures, 1 open appeal/)
+      .waitFor()
     await table('Processes')
       .getByRole('row', { name: /postern worker .* does not respond/ })
       .waitFor()
@@ -90,6 +125,34 @@ describe('the overview', () => {
     await checkScreens(session, 'overview-failures', '/console/', (window) =>
       window.getByText('The process “worker” on mail-2 does not respond.').waitFor(),
     )
+  })
+})
+
+describe('the navigation of a narrow window', () => {
+  it('says what needs attention, and opens and closes by keyboard', async () => {
+    const narrow = await session.browser.enter(ada, { width: 390 })
+    await narrow.goto('/console/')
+    const menu = narrow.getByRole('button', { name: /^Menu, 2 failures, 1 open appeal/ })
+    await menu.waitFor()
+    const users = narrow.getByRole('link', { name: 'Users' })
+    assert.equal(await users.isVisible(), false)
+    await menu.focus()
+    await narrow.keyboard.press('Enter')
+    await users.waitFor()
+    assert.equal(await menu.getAttribute('aria-expanded'), 'true')
+    assert.deepEqual(await findings(narrow), [])
+    for (const scheme of ['light', 'dark'] as const) {
+      await narrow.emulateMedia({ colorScheme: scheme })
+      await picture(narrow, `navigation-390-${scheme}`)
+    }
+    await narrow.keyboard.press('Escape')
+    await users.waitFor({ state: 'hidden' })
+    await menu.and(narrow.locator(':focus')).waitFor()
+    await menu.click()
+    await users.click()
+    await narrow.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    await users.waitFor({ state: 'hidden' })
+    await narrow.context().close()
   })
 })
 
@@ -132,5 +195,22 @@ async function fill(): Promise<void> {
             mails / 40, 1, n % 2, 0, 0
        from generate_series(1, 280) as n, lateral (select 400 + 40 * (n / 12 % 7) as mails) as sent
      on conflict do nothing`,
+  )
+  const figures = `values ('gmail', 61200, 60800, 900, 300, 20), ('microsoft', 28100, 25900, 3100, 1900, 90),
+    ('t_online', 4020, 4015, 8, 4, 0), ('other', 33000, 32100, 400, 800, 12)`
+  const columns = 'mailbox_provider, sent, delivered, deferred, bounced, complained'
+  const lastHour = "date_trunc('hour', postern.now() - interval '1 hour')"
+  await database.query(
+    `insert into mail.mailbox_provider_totals (hour_at, ${columns}) select ${lastHour}, * from (${figures}) as f`,
+  )
+  await database.query(
+    `insert into mail.mailbox_provider_counters (project_id, hour_at, ${columns})
+     select $1, ${lastHour}, * from (${figures}) as f`,
+    [bulk.id],
+  )
+  await database.query(
+    `insert into mail.daily_counters (project_id, day, sent, delivered, bounced, complained)
+     select $1, current_date - n, 18100, 17400, 430, 18 from generate_series(0, 4) as n`,
+    [bulk.id],
   )
 }

@@ -46,7 +46,12 @@ const pages: [address: string, ready: (page: Page) => Promise<void>][] = [
 
 /** The buttons of a page's content that start a change. Others search, filter, copy or explain. */
 async function actionsOn(page: Page): Promise<string[]> {
-  const names = await page.getByRole('main').getByRole('button').allInnerTexts()
+  // The headings of a list sort it.
+  const names = await page
+    .getByRole('main')
+    .getByRole('button')
+    .and(page.locator(':not(th *)'))
+    .allInnerTexts()
   const harmless =
     /^(Needs attention|Filters?|Copy.*|Check|Match|Find.*|Test|Look up|Why \d+\?|Next page|First page|Show .*|)$/
   return names.map((name) => name.trim()).filter((name) => !harmless.test(name))
@@ -109,7 +114,7 @@ describe('support', () => {
     )
     await page.goto(`/console/projects/${project.id}/endpoints/${endpoint.id}`)
     await page.getByRole('heading', { name: 'Orders' }).waitFor()
-    for (const name of ['Send test event', 'Replay…', 'Edit endpoint', 'More… for this endpoint']) {
+    for (const name of ['Send test event', 'Replay', 'Edit endpoint', 'More… for this endpoint']) {
       assert.equal(await button(name).count(), 0, name)
     }
   })

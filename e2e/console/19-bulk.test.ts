@@ -37,7 +37,7 @@ describe('selected projects', () => {
     await selected().getByText('2 projects selected').waitFor()
     assert.deepEqual(await findings(page), [])
     await picture(page, 'bulk-selection')
-    await button('Lock…').click()
+    await button('Lock').click()
     const dialog = dialogOf(page)
     await dialog.getByText('Projects changed: 2, unchanged: 0, refused: 0.').waitFor()
     await dialog.getByText('Bakery', { exact: true }).click()
@@ -83,7 +83,7 @@ describe('all projects that match', () => {
       `update control.sessions set second_factor_at = second_factor_at - interval '1 hour' where user_id = $1`,
       [grace.id],
     )
-    await hers.getByRole('button', { name: 'Change plan…' }).click()
+    await hers.getByRole('button', { name: 'Change plan', exact: true }).click()
     await dialog.getByRole('combobox', { name: 'Plan', exact: true }).click()
     await hers.getByRole('option', { name: 'Business' }).click()
     await dialog.getByText('Projects changed: 2, unchanged: 0, refused: 0.').waitFor()
@@ -146,8 +146,7 @@ describe('a bulk action', () => {
   })
 
   it('is in the list', async () => {
-    await page.goto('/console/projects')
-    await page.getByRole('link', { name: 'Bulk actions' }).click()
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Bulk actions' }).click()
     await heading('Bulk actions').waitFor()
     await page.getByRole('row', { name: /Start a warning for 3 projects finished/ }).waitFor()
     await checkScreens(session, 'bulk-list', '/console/bulk', (window) =>

@@ -33,7 +33,11 @@ export interface AdminSession {
   postern(...args: string[]): Promise<string>
 }
 
-export async function openAdminSession(settings: Record<string, string> = {}): Promise<AdminSession> {
+export async function openAdminSession(
+  settings: Record<string, string> = {},
+  /** Passkeys need a name. */
+  host: '127.0.0.1' | 'localhost' = '127.0.0.1',
+): Promise<AdminSession> {
   const folder = await mkdtemp(path.join(tmpdir(), 'postern-session-'))
   cleanUp(() => rm(folder, { recursive: true, force: true }))
   const bouncePort = await steadyPort()
@@ -44,7 +48,7 @@ export async function openAdminSession(settings: Record<string, string> = {}): P
   ])
   cleanUp(() => sink.close())
   const port = await steadyPort()
-  const url = `http://127.0.0.1:${port}`
+  const url = `http://${host}:${port}`
   const env = {
     ...bareEnvironment,
     POSTERN_DATABASE_URL: database.url,

@@ -11,8 +11,10 @@ export interface Person {
   id: number
   email: string
   password: string
-  /** The otpauth:// URI for the authenticator app. */
-  otpauth: string
+  /** The otpauth:// URI for the authenticator app. Undefined without a second factor. */
+  otpauth?: string | undefined
+  /** Where the person signs in: `/console/` unless stated otherwise. */
+  home?: string
 }
 
 /** Debian's Chromium. */
@@ -29,6 +31,8 @@ export interface Browser {
 export interface WindowOptions {
   width?: number
   scheme?: 'light' | 'dark'
+  /** Such as `Europe/Berlin`; otherwise UTC. */
+  zone?: string
 }
 
 /** The headless build, which is a quarter faster. */
@@ -51,11 +55,16 @@ export async function openBrowser(url: string): Promise<Browser> {
   })
   const cookies = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>()
 
-  const window = async ({ width = 1440, scheme = 'light' }: WindowOptions = {}): Promise<Page> => {
+  const window = async ({
+    width = 1440,
+    scheme = 'light',
+    zone = 'UTC',
+  }: WindowOptions = {}): Promise<Page> => {
     const context = await chrome.newContext({
       baseURL: url,
       viewport: { width, height: width < 600 ? 844 : 900 },
       colorScheme: scheme,
+      timezoneId: zone,
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     })
@@ -79,7 +88,7 @@ export async function openBrowser(url: string): Promise<Browser> {
         await page.context().addCookies(known)
         return page
       }
-      await page.goto('/console/')
+      await page.goto(person.home ?? '/console/')
       await signIn(page, person)
       await page
         .getByRole('navigation', { name: 'Main' })
@@ -97,6 +106,7 @@ export async function signIn(page: Page, { email, password, otpauth }: Person, a
   await page.getByLabel('Email').fill(email)
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
+  if (otpauth === undefined) return
   const field = page.getByLabel('Authentication code')
   await field.waitFor()
   // Generated as late as possible, because a code is valid for one minute.

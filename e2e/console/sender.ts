@@ -17,9 +17,13 @@ export interface Sender {
 
 const scopes = ['messages:send', 'messages:read', 'suppressions:read', 'suppressions:write', 'usage:read']
 
-export async function makeSender(session: AdminSession, host = 'acme.example'): Promise<Sender> {
+export async function makeSender(
+  session: AdminSession,
+  host = 'acme.example',
+  own?: Sender['project'],
+): Promise<Sender> {
   const { admin, database, url } = session
-  const { project } = await seedProject(session)
+  const project = own ?? (await seedProject(session)).project
   const path = `/admin/projects/${project.id}`
   const domain = await body<{ id: number; name: string }>(
     201,

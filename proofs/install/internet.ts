@@ -25,7 +25,6 @@ export async function openWorld(): Promise<World> {
   ip('link', 'set', 'lo', 'up')
   ip('address', 'add', `${mailServer}/32`, 'dev', 'lo')
   const received: World['received'] = []
-  // The mail server starts later: Debian's default Postfix configuration listens on port 25 of all addresses.
   return { received, publish: await openDns(), openMailServer: () => openMailServer(received) }
 }
 

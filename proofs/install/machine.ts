@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -14,18 +14,30 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 
-/** A clean Debian 12 system, booted with its own systemd (systemd-nspawn) in this process's network namespace. */
+/** A clean Debian 12 system with PostgreSQL and Postfix, and with these files in /root, booted with its own systemd (systemd-nspawn) in this process's network namespace. */
 export interface Machine {
   home: string
   /** Runs a command as root and returns its output. The exit code must be 0. */
   type(command: string): string
+  /** The same without blocking this process. */
+  run(command: string): Promise<string>
   shutDown(): Promise<void>
 }
 
 const root = path.resolve(import.meta.dirname, '../..')
 const image = path.join(root, 'node_modules/.cache/debian-12.tar')
-const packages = ['systemd', 'systemd-sysv', 'dbus', 'ca-certificates', 'postgresql', 'postfix', 'curl']
+const packages = [
+  'systemd',
+  'systemd-sysv',
+  'dbus',
+  'ca-certificates',
+  'postgresql',
+  'postfix',
+  'curl',
+  'libstdc++6',
+]
 
 /**
  * Creates a Debian 12 root file system with these packages, as a tar file. This takes a minute or two and needs network
@@ -46,33 +58,35 @@ export function extractDebian(folder: string): void {
   execFileSync('tar', ['--extract', '--file', image, '--directory', folder])
 }
 
-export async function bootMachine(tarball: string): Promise<Machine> {
+export async function bootMachine(...files: string[]): Promise<Machine> {
   const home = mkdtempSync(path.join(tmpdir(), 'postern-machine-'))
   extractDebian(home)
   writeFileSync(path.join(home, 'etc/resolv.conf'), 'nameserver 127.0.0.1\n')
   writeFileSync(path.join(home, 'etc/hostname'), 'mail\n')
-  installNode(home)
-  cpSync(tarball, path.join(home, 'root', path.basename(tarball)))
-  const options = ['--directory', home, '--boot', '--register=no', '--keep-unit', '--resolv-conf=off']
-  const nspawn = spawn('systemd-nspawn', ['--quiet', ...options, '--console=pipe'], {
+  for (const file of files) cpSync(file, path.join(home, 'root', path.basename(file)))
+  const bootOptions = ['--directory', home, '--boot', '--register=no', '--keep-unit', '--resolv-conf=off']
+  const nspawn = spawn('systemd-nspawn', ['--quiet', ...bootOptions, '--console=pipe'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   process.once('exit', () => nspawn.kill('SIGKILL'))
   const pid = await firstProcessOf(nspawn)
-  const inside = (...command: string[]) =>
-    execFileSync('nsenter', ['--target', String(pid), '--all', '--', ...command], {
-      encoding: 'utf8',
-      env: {
-        PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-        HOME: '/root',
-        LANG: 'C.UTF-8',
-      },
-      timeout: 180_000,
-    })
+  const enter = ['--target', String(pid), '--all', '--']
+  const options = {
+    encoding: 'utf8' as const,
+    env: {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      HOME: '/root',
+      LANG: 'C.UTF-8',
+    },
+    timeout: 180_000,
+  }
+  const inside = (...command: string[]) => execFileSync('nsenter', [...enter, ...command], options)
   await booted(inside)
   return {
     home,
     type: (command) => inside('/bin/bash', '-c', `cd\n${command}`),
+    run: async (command) =>
+      (await promisify(execFile)('nsenter', [...enter, '/bin/bash', '-c', `cd\n${command}`], options)).stdout,
     async shutDown() {
       const gone = new Promise((resolve) => nspawn.once('exit', resolve))
       // systemd in a container: SIGRTMIN+3 is an orderly halt.

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { patiently } from './calls.ts'
 
 export interface Sender {
+  projectId: number
   secret: string
   domain: string
 }
@@ -35,7 +36,7 @@ export async function makeDemoSender(url: string, databaseUrl: string, token: st
       }),
     )
     const { secret } = (await response.json()) as { secret: string }
-    return { secret, domain: place.name }
+    return { projectId: Number(place.project_id), secret, domain: place.name }
   } finally {
     await database.end()
   }

@@ -104,9 +104,31 @@ create table control.two_factors (
   backup_codes text not null,
   verified boolean not null default true,
   failed_verification_count integer not null default 0,
-  locked_until timestamptz
+  locked_until timestamptz,
+  -- The encrypted secret of an authenticator that replaces this one when its first code is entered.
+  next_secret text,
+  next_secret_at timestamptz,
+  check ((next_secret is null) = (next_secret_at is null))
 );
 grant select, insert, update, delete on control.two_factors to postern_identity;
+
+-- Public keys (WebAuthn). The private keys are on the users' devices.
+create table control.passkeys (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references control.users on delete cascade,
+  name text not null,
+  credential_id text not null unique,
+  public_key text not null,
+  -- The authenticator's signature counter.
+  counter bigint not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamptz not null default postern.now()
+);
+create index on control.passkeys (user_id);
+grant select, insert, update, delete on control.passkeys to postern_identity;
 
 -- RFC 6238 §5.2: a code can be used only once within the 90 seconds in which it is valid.
 create table control.used_totp_codes (
@@ -171,8 +193,63 @@ create function control.sign_in_delay(failures integer) returns interval
 language sql immutable
 return make_interval(secs => case when failures < 10 then 0 else least(power(2, least(failures - 10, 10)), 900) end);
 
+-- System mail: the installation's own mail to people. A row is inserted in the transaction of its cause. It contains no text,
+-- address or token: a worker composes the mail from the row's subject when it sends the mail
+-- (core/control/notifications, docs/decisions/0034-own-queue-for-system-mail.md).
+--   waiting (outcome null) → sent       an MTA accepted the mail
+--   waiting → rejected                  an MTA permanently rejected the mail
+--   waiting → expired                   no MTA accepted the mail until `expires_at`
+--   waiting → obsolete                  there is nothing to tell any more, for example because the invitation was withdrawn
+--   sent → bounced                      a report says that the mail was not delivered
+-- Finished rows are deleted after 30 days.
+create table control.system_mails (
+  -- Also in the mail's Message-ID, envelope id and return path. Another id means another mail.
+  id uuid primary key default gen_random_uuid(),
+  kind text not null check (kind in (
+    'invitation', 'password_reset', 'sign_up', 'email_change', 'email_changed', 'forward_confirmation',
+    'endpoint_disabled', 'domain_failing', 'intervention')),
+  -- The id of the member, password reset, sign-up, change of an address, forward confirmation, endpoint, domain or intervention.
+  subject_id bigint not null,
+  -- Null for mail about an account.
+  project_id bigint,
+  created_at timestamptz not null default postern.now(),
+  expires_at timestamptz not null,
+  due_at timestamptz not null default postern.now(),
+  attempts integer not null default 0,
+  leased_until timestamptz,
+  -- Fencing token: incremented by every lease.
+  lease_no integer not null default 0,
+  outcome text check (outcome in ('sent', 'rejected', 'expired', 'obsolete', 'bounced')),
+  finished_at timestamptz,
+  -- The enhanced status code (RFC 3463) of the last failure.
+  status text check (length(status) <= 20),
+  check ((outcome is null) = (finished_at is null))
+);
+create unique index system_mails_waiting on control.system_mails (kind, subject_id) where outcome is null;
+create index system_mails_due on control.system_mails (due_at) where outcome is null;
+create index system_mails_expiring on control.system_mails (expires_at) where outcome is null;
+create index system_mails_created on control.system_mails (created_at) where outcome is null;
+create index on control.system_mails (finished_at) where outcome is not null;
+call postern.protect('control.system_mails');
+grant select, update, delete on control.system_mails to postern_admin;
+grant select on control.system_mails to postern_readonly;
+
+-- The only way to add a mail. Returns its id. A waiting mail about the same subject is replaced by one with another id, so a worker that is
+-- sending the old one does not finish the new one.
+create function control.add_system_mail(mail_kind text, subject bigint, project bigint, until timestamptz) returns uuid
+language sql security definer set search_path = pg_catalog as $$
+  insert into control.system_mails as mails (kind, subject_id, project_id, expires_at)
+  values (mail_kind, subject, project, until)
+  on conflict (kind, subject_id) where outcome is null do update
+    set id = excluded.id, created_at = excluded.created_at, expires_at = excluded.expires_at, due_at = excluded.due_at,
+        attempts = 0, leased_until = null, status = null
+  returning id
+$$;
+revoke execute on function control.add_system_mail(text, bigint, bigint, timestamptz) from public;
+grant execute on function control.add_system_mail(text, bigint, bigint, timestamptz) to postern_admin, postern_identity;
+
 -- Password reset links.
---   requested (token_hash null) → usable    the worker emailed the link, or an operator issued it
+--   requested (token_hash null) → usable    the worker emails the link, or an operator issued it
 --   usable → (deleted)                      used, invalidated because another of the user's links was used, or expired
 -- A request for an address without an account inserts a row without a user, and the worker deletes that row. Every address
 -- therefore gets the same response.
@@ -180,24 +257,92 @@ create table control.password_resets (
   id bigint generated always as identity primary key,
   user_id bigint references control.users on delete cascade,
   token_hash bytea unique check (octet_length(token_hash) = 32),
-  -- When the message was handed off or permanently rejected, or the command line printed the link. Null if not sent yet.
-  mailed_at timestamptz,
   created_at timestamptz not null default postern.now(),
   expires_at timestamptz not null
 );
 create index on control.password_resets (user_id);
 create index on control.password_resets (expires_at);
-create index password_resets_to_mail on control.password_resets (id) where mailed_at is null;
+create index password_resets_requested on control.password_resets (id) where token_hash is null;
 grant select, insert, update, delete on control.password_resets to postern_identity;
-grant select (id, user_id, mailed_at, created_at, expires_at), update (token_hash, mailed_at), delete
-  on control.password_resets to postern_admin;
+grant select (id, user_id, created_at, expires_at), update (token_hash), delete on control.password_resets to postern_admin;
 
--- Counters per UTC day: invitations, password reset messages and mails about interventions. `key` is the SHA-256 of the
+-- Sign-ups whose address is not confirmed.
+--   requested (token_hash null) → usable    the worker emails the link
+--   usable → (deleted)                      confirmed, invalidated because another link to the address was used, or expired
+-- A sign-up for an address with an account has its user and no password. The worker emails that the account exists, and there
+-- is no token. Every address therefore gets the same response.
+create table control.sign_ups (
+  id bigint generated always as identity primary key,
+  email text not null check (email = lower(email)),
+  name text not null,
+  user_id bigint references control.users on delete cascade,
+  password_hash text,
+  token_hash bytea unique check (octet_length(token_hash) = 32),
+  mailed_at timestamptz,
+  created_at timestamptz not null default postern.now(),
+  expires_at timestamptz not null,
+  check ((user_id is null) = (password_hash is not null))
+);
+create index on control.sign_ups (email);
+create index on control.sign_ups (user_id);
+create index on control.sign_ups (expires_at);
+create index sign_ups_requested on control.sign_ups (id) where mailed_at is null;
+grant select, insert, delete on control.sign_ups to postern_identity;
+grant select (id, email, user_id, created_at, expires_at), update (token_hash, mailed_at), delete
+  on control.sign_ups to postern_admin;
+
+-- Creates the account of a confirmed sign-up, without its password, and deletes the sign-up. Returns no row if the token is
+-- invalid, used or expired, and null if the address has an account.
+create function control.create_signed_up_user(hash bytea) returns setof bigint
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  confirmed record;
+  made bigint;
+begin
+  delete from control.sign_ups where token_hash = hash and expires_at > postern.now()
+    returning email, name into confirmed;
+  if not found then
+    return;
+  end if;
+  insert into control.users (email, name, email_verified) values (confirmed.email, confirmed.name, true)
+    on conflict (email) do nothing returning id into made;
+  return next made;
+end
+$$;
+revoke execute on function control.create_signed_up_user(bytea) from public;
+grant execute on function control.create_signed_up_user(bytea) to postern_identity;
+
+-- Changes of an account's address.
+--   requested (token_hash null) → usable   the worker emails a link to the new address
+--   usable → confirmed (confirmed_at)      the address is changed, and the worker emails a link to undo that to the old address
+--   confirmed → (deleted)                  undone, or expired
+--   requested, usable → (deleted)          replaced by another request, or expired
+create table control.email_changes (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references control.users on delete cascade,
+  old_email text not null check (old_email = lower(old_email)),
+  new_email text not null check (new_email = lower(new_email)),
+  token_hash bytea unique check (octet_length(token_hash) = 32),
+  undo_hash bytea unique check (octet_length(undo_hash) = 32),
+  confirmed_at timestamptz,
+  created_at timestamptz not null default postern.now(),
+  -- A day after the request, and a week after the confirmation.
+  expires_at timestamptz not null
+);
+create index on control.email_changes (user_id);
+create index on control.email_changes (expires_at);
+grant select, insert, delete on control.email_changes to postern_identity;
+grant select (id, user_id, old_email, new_email, confirmed_at, created_at, expires_at),
+      update (token_hash, undo_hash), delete
+  on control.email_changes to postern_admin;
+
+-- Counters per UTC day: invitations, password reset messages, sign-ups, changes of addresses and mails about interventions. `key` is the SHA-256 of the
 -- counted object, so no address is stored in plain text. Rows from earlier days are purged
--- (core/control/access/password-reset.sql.ts).
+-- (core/control/access/daily-counts.sql.ts).
 create table control.daily_counts (
   kind text not null check (kind in (
     'invitations of project', 'invitations of user', 'invitations of address', 'resets of account', 'resets of network',
+    'sign-ups', 'sign-ups of network', 'sign-ups of address', 'email changes of user', 'email changes of address',
     'intervention mails of project')),
   key bytea not null check (octet_length(key) = 32),
   day date not null default (postern.now() at time zone 'UTC')::date,
@@ -338,8 +483,6 @@ create table control.members (
   role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
   -- SHA-256 of the token in the invitation. Null after the token is used.
   invitation_hash bytea unique,
-  -- When the invitation was handed off or permanently rejected. Null if not sent yet, or if there is no invitation.
-  invitation_sent_at timestamptz,
   invited_by bigint references control.users,
   invited_at timestamptz not null default postern.now(),
   joined_at timestamptz,
@@ -354,8 +497,6 @@ create table control.members (
 create unique index members_one_owner on control.members (project_id) where role = 'owner';
 create index on control.members (user_id, project_id);
 create index on control.members (project_id, id);
--- Invitations that have not been emailed yet.
-create index members_to_invite on control.members (invited_at) where user_id is null and invitation_sent_at is null;
 -- Pending invitations by address, for the invited person.
 create index members_invited on control.members (email, id) where user_id is null;
 -- Pending invitations, oldest first.
@@ -497,7 +638,8 @@ grant execute on function control.find_account(text) to postern_admin;
 
 -- Creates a project with its owner. Returns no row if the plan cannot be assigned. Locks the owner's row, so an owner's
 -- projects are created and counted one at a time.
-create function control.create_project(owner bigint, project_name text, plan bigint) returns setof control.projects
+create function control.create_project(owner bigint, project_name text, plan bigint, may_use_service_mta boolean)
+  returns setof control.projects
 language plpgsql security definer set search_path = pg_catalog as $$
 declare
   made control.projects;
@@ -508,7 +650,8 @@ begin
   if not found then
     return;
   end if;
-  insert into control.projects (user_id, name, plan_id) values (owner, project_name, plan) returning * into made;
+  insert into control.projects (user_id, name, plan_id, allow_service_mta)
+    values (owner, project_name, plan, may_use_service_mta) returning * into made;
   insert into control.project_stats (project_id) values (made.id);
   insert into control.members (project_id, user_id, email, name, role, joined_at)
     select made.id, users.id, users.email, users.name, 'owner', postern.now()
@@ -516,8 +659,8 @@ begin
   return next made;
 end
 $$;
-revoke execute on function control.create_project(bigint, text, bigint) from public;
-grant execute on function control.create_project(bigint, text, bigint) to postern_customer;
+revoke execute on function control.create_project(bigint, text, bigint, boolean) from public;
+grant execute on function control.create_project(bigint, text, bigint, boolean) to postern_customer;
 
 create function control.count_projects(owner bigint) returns integer
 language sql stable security definer set search_path = pg_catalog as $$
@@ -526,9 +669,127 @@ $$;
 revoke execute on function control.count_projects(bigint) from public;
 grant execute on function control.count_projects(bigint) to postern_customer;
 
+-- Sets an account's address, also where the projects' members show it. Returns false if another account has the address. An
+-- invitation of the new address to one of the user's projects keeps its address.
+create function control.set_email(account bigint, old_email text, new_email text) returns boolean
+language plpgsql set search_path = pg_catalog as $$
+begin
+  update control.users set email = new_email, email_verified = true, version = version + 1, updated_at = postern.now()
+   where id = account;
+  update control.members as members set email = new_email, version = version + 1, updated_at = postern.now()
+   where members.user_id = account and members.email = old_email
+     and not exists (select from control.members as others
+                      where others.project_id = members.project_id and others.email = new_email);
+  return true;
+exception when unique_violation then
+  return false;
+end
+$$;
+revoke execute on function control.set_email(bigint, text, text) from public;
+
+-- The bearer of the token in the mail to the new address changes the address. Returns no row if the token is invalid, used or
+-- expired, or the user is disabled.
+create function control.confirm_email_change(hash bytea)
+returns table (id bigint, user_id bigint, old_email text, new_email text, expires_at timestamptz, is_taken boolean)
+language plpgsql security definer set search_path = pg_catalog as $$
+#variable_conflict use_column
+declare
+  change control.email_changes;
+begin
+  select changes.* into change
+    from control.email_changes as changes join control.users as users on users.id = changes.user_id
+   where changes.token_hash = hash and changes.expires_at > postern.now() and changes.confirmed_at is null
+     and users.is_active and users.email = changes.old_email
+     for update;
+  if not found then
+    return;
+  end if;
+  if not control.set_email(change.user_id, change.old_email, change.new_email) then
+    return query select change.id, change.user_id, change.old_email, change.new_email, change.expires_at, true;
+    return;
+  end if;
+  return query
+    update control.email_changes as changes
+       set token_hash = null, confirmed_at = postern.now(), expires_at = postern.now() + interval '7 days'
+     where changes.id = change.id
+    returning changes.id, changes.user_id, changes.old_email, changes.new_email, changes.expires_at, false;
+end
+$$;
+revoke execute on function control.confirm_email_change(bytea) from public;
+grant execute on function control.confirm_email_change(bytea) to postern_identity;
+
+-- The bearer of the token in the mail to the old address restores that address, even if it has been changed again. Returns no
+-- row as above. A disabled user's address is restored as well.
+create function control.undo_email_change(hash bytea)
+returns table (id bigint, user_id bigint, old_email text, new_email text, expires_at timestamptz, is_taken boolean)
+language plpgsql security definer set search_path = pg_catalog as $$
+#variable_conflict use_column
+declare
+  change control.email_changes;
+  current_email text;
+begin
+  select changes.* into change from control.email_changes as changes
+   where changes.undo_hash = hash and changes.expires_at > postern.now() and changes.confirmed_at is not null
+     for update;
+  if not found then
+    return;
+  end if;
+  select email into current_email from control.users as users where users.id = change.user_id for update;
+  return query
+    select change.id, change.user_id, change.old_email, current_email, change.expires_at,
+           not control.set_email(change.user_id, current_email, change.old_email);
+end
+$$;
+revoke execute on function control.undo_email_change(bytea) from public;
+grant execute on function control.undo_email_change(bytea) to postern_identity;
+
+-- A user's memberships, in order of the projects' ids. Locks the user, so none is added until the transaction ends.
+create function control.lock_memberships(account bigint)
+returns table (member_id bigint, project_id bigint, project_name text, email text, role text)
+language plpgsql security definer set search_path = pg_catalog as $$
+#variable_conflict use_column
+begin
+  perform from control.users as users where users.id = account for update;
+  return query
+    select members.id, members.project_id, projects.name, members.email, members.role
+      from control.members as members join control.projects as projects on projects.id = members.project_id
+     where members.user_id = account order by members.project_id;
+end
+$$;
+revoke execute on function control.lock_memberships(bigint) from public;
+grant execute on function control.lock_memberships(bigint) to postern_identity;
+
+-- Deletes an account and its memberships. False, without a change, if other rows refer to the user: projects, or what the user
+-- did as an administrator.
+create function control.delete_account(account bigint) returns boolean
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  update control.members set invited_by = null where invited_by = account;
+  delete from control.members where user_id = account;
+  delete from control.users where id = account and role <> 'admin';
+  return found;
+exception when foreign_key_violation then
+  return false;
+end
+$$;
+revoke execute on function control.delete_account(bigint) from public;
+grant execute on function control.delete_account(bigint) to postern_identity;
+
 -- The lifetime of an invitation token.
 create function control.invitation_lifetime() returns interval
 language sql immutable return interval '14 days';
+
+create function control.mail_invitation() returns trigger
+language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  perform control.add_system_mail('invitation', new.id, new.project_id, new.invited_at + control.invitation_lifetime());
+  return null;
+end
+$$;
+revoke execute on function control.mail_invitation() from public;
+
+create trigger mail_invitation after insert on control.members
+  for each row when (new.user_id is null) execute function control.mail_invitation();
 
 -- The bearer of an invitation token becomes the member. Returns no row if the token is invalid, used or expired, and the
 -- existing membership with `is_joined` false if the user is already a member.
@@ -614,6 +875,21 @@ end
 $$;
 revoke execute on function control.accept_invitation(bigint, bigint) from public;
 grant execute on function control.accept_invitation(bigint, bigint) to postern_customer;
+
+-- What the bearer of an invitation token is invited to. Returns no row if the token is invalid, used or expired.
+create function control.find_invitation(token_hash bytea)
+returns table (email text, project_id bigint, project_name text, role text, expires_at timestamptz, has_account boolean)
+language sql stable security definer set search_path = pg_catalog as $$
+  select members.email, members.project_id, projects.name, members.role,
+         members.invited_at + control.invitation_lifetime(),
+         exists (select from control.users as users where users.email = members.email)
+    from control.members as members
+    join control.projects as projects on projects.id = members.project_id
+   where members.invitation_hash = token_hash and members.user_id is null
+     and members.invited_at > postern.now() - control.invitation_lifetime()
+$$;
+revoke execute on function control.find_invitation(bytea) from public;
+grant execute on function control.find_invitation(bytea) to postern_identity;
 
 -- Creates an account with the invited address. The token proves access to the address's mailbox. Returns no row if the token
 -- is invalid, used or expired, and null if the address has an account.
@@ -861,20 +1137,6 @@ grant select, insert (project_id, domain_id, purpose, type, name, value), delete
   on control.dns_records to postern_customer;
 grant select on control.dns_records to postern_mail, postern_readonly;
 
--- Notices about verified domains with failing DNS lookups. A notice is deleted once it has been emailed to the project's
--- owner.
-create table control.domain_notices (
-  domain_id bigint primary key,
-  project_id bigint not null,
-  days smallint not null,
-  created_at timestamptz not null default postern.now(),
-  foreign key (project_id, domain_id) references control.domains (project_id, id) on delete cascade
-);
-create index on control.domain_notices (created_at);
-call postern.protect('control.domain_notices');
-grant select, insert, update, delete on control.domain_notices to postern_admin;
-grant select on control.domain_notices to postern_readonly;
-
 -- Domain names that a project claimed or verified. A row has no project, so it is kept when the domain and the project are
 -- deleted: another project receives mail for the name only after it has verified the name (control.mail_holder,
 -- docs/decisions/0014-inbound-belongs-to.md). Names are stored as the SHA-256 of their lower-case A-labels
@@ -1032,18 +1294,6 @@ call postern.protect('control.endpoint_stats');
 grant select, insert, update, delete on control.endpoint_stats to postern_admin;
 grant select on control.endpoint_stats to postern_customer, postern_mail, postern_readonly;
 
--- Notices about automatically disabled endpoints. A notice is deleted once it has been emailed to the project's owner.
-create table control.endpoint_notices (
-  endpoint_id bigint primary key,
-  project_id bigint not null,
-  created_at timestamptz not null default postern.now(),
-  foreign key (project_id, endpoint_id) references control.endpoints (project_id, id) on delete cascade
-);
-create index on control.endpoint_notices (created_at);
-call postern.protect('control.endpoint_notices');
-grant select, insert, update, delete on control.endpoint_notices to postern_admin;
-grant select on control.endpoint_notices to postern_readonly;
-
 -- Routes: the handling of inbound mail. Forwarding requires the target's consent.
 
 create table control.routes (
@@ -1089,8 +1339,10 @@ grant select on control.routes to postern_mail, postern_readonly;
 
 -- Pending consent: one row for each address that a project's routes forward to and that has not consented yet. Triggers on
 -- control.routes insert and delete the rows, so there are never more rows than routes.
---   pending (sent_at null) → sent      the worker emailed a link (core/control/routes/forward-confirmations.ts)
---   sent → pending                     another message was requested; `round` is incremented
+--   pending (sent_at null) → sent      the worker added the message to the queue of system mail, because the domain is verified
+--                                      and the daily limits allow it (core/control/routes/forward-confirmations.ts)
+--   sent → pending                     another message was requested, and `round` was incremented; or the message could not be
+--                                      composed any more
 --   sent → (deleted)                   the target consented, or the last route to it was deleted
 create table control.forward_confirmations (
   id bigint generated always as identity primary key,
@@ -1099,8 +1351,8 @@ create table control.forward_confirmations (
   requested_at timestamptz not null default postern.now(),
   round integer not null default 1,
   sent_at timestamptz,
-  -- The end of the lease of the worker that is sending the message.
-  leased_until timestamptz,
+  -- The limits and the domain are not checked again before this time.
+  postponed_until timestamptz,
   -- SHA-256 of the token in the last message.
   token_hash bytea unique check (length(token_hash) = 32),
   expires_at timestamptz,
@@ -1420,7 +1672,8 @@ create table control.lookups (
 create index on control.lookups (actor_id, id);
 -- Purged by age.
 create index on control.lookups (created_at);
-grant select, insert, delete on control.lookups to postern_admin;
+-- A question is updated only to erase a person's address from it.
+grant select, insert, update (question), delete on control.lookups to postern_admin;
 grant select on control.lookups to postern_readonly;
 
 -- Activity: customers' changes in a project, and events in a user's account.
@@ -1767,7 +2020,8 @@ grant select (id, project_id, kind, public_note, pace_per_hour, expires_at, ende
 create table control.appeals (
   intervention_id bigint primary key,
   project_id bigint not null,
-  user_id bigint not null references control.users,
+  -- Null if the user deleted the account.
+  user_id bigint references control.users on delete set null,
   text text not null,
   created_at timestamptz not null default postern.now(),
   foreign key (project_id, intervention_id) references control.interventions (project_id, id) on delete cascade
@@ -1775,19 +2029,6 @@ create table control.appeals (
 call postern.protect('control.appeals');
 grant select on control.appeals to postern_admin, postern_readonly;
 grant select, insert on control.appeals to postern_customer;
-
--- Interventions that started or ended and of which the project's owner has not been notified. A row is deleted once the
--- mail has been handed over.
-create table control.intervention_mails (
-  intervention_id bigint primary key,
-  project_id bigint not null,
-  created_at timestamptz not null default postern.now(),
-  foreign key (project_id, intervention_id) references control.interventions (project_id, id) on delete cascade
-);
-create index on control.intervention_mails (created_at);
-call postern.protect('control.intervention_mails');
-grant select, insert, update, delete on control.intervention_mails to postern_admin;
-grant select on control.intervention_mails to postern_readonly;
 
 -- Temporary overrides: what a project's field returns to at a given time, at most one for each field. An edit of the
 -- field without an expiry deletes its row. A second temporary override keeps `original`.

@@ -567,6 +567,70 @@ create table mail.sending_totals (
 grant select, insert, delete on mail.sending_totals to postern_mail;
 grant select on mail.sending_totals to postern_admin, postern_readonly;
 
+-- Outcomes by the hour in which they occurred and by mailbox provider: the operator of the recipient's mailbox, derived from
+-- the domain of the address (core/mail/mailbox-providers). A worker counts the events after their commit; the transactions
+-- that write events do not touch these tables. The columns are those of mail.sending_counters, without `suppressed`. Retained
+-- for 90 days.
+create table mail.mailbox_provider_counters (
+  project_id bigint not null,
+  shard smallint not null generated always as (postern.shard_of(project_id)) stored,
+  -- The start of the hour.
+  hour_at timestamptz not null,
+  mailbox_provider text not null,
+  sent integer not null default 0,
+  delivered integer not null default 0,
+  deferred integer not null default 0,
+  bounced integer not null default 0,
+  failed integer not null default 0,
+  complained integer not null default 0,
+  rejected integer not null default 0,
+  primary key (shard, project_id, hour_at, mailbox_provider)
+) partition by range (hour_at);
+call postern.protect('mail.mailbox_provider_counters');
+grant select, insert, update, delete on mail.mailbox_provider_counters to postern_mail;
+grant select on mail.mailbox_provider_counters to postern_admin, postern_customer, postern_readonly;
+
+-- The sums of mail.mailbox_provider_counters over all projects, for the overview.
+create table mail.mailbox_provider_totals (
+  hour_at timestamptz not null,
+  mailbox_provider text not null,
+  sent bigint not null default 0,
+  delivered bigint not null default 0,
+  deferred bigint not null default 0,
+  bounced bigint not null default 0,
+  failed bigint not null default 0,
+  complained bigint not null default 0,
+  rejected bigint not null default 0,
+  primary key (hour_at, mailbox_provider)
+) with (fillfactor = 50);
+grant select, insert, update, delete on mail.mailbox_provider_totals to postern_mail;
+grant select on mail.mailbox_provider_totals to postern_admin, postern_readonly;
+
+-- How far the events have been counted. One row, which moves in the statement that adds the counts, so each event is counted
+-- once. The times are those in the ids of the events, which are the start times of transactions: an event can be committed
+-- after one with a larger id was read. The events before `closing_at` are therefore counted only when none of
+-- `closing_transactions` is running any more.
+--   closing     closing_at is set       waits for the transactions that were running when it was set, a minute later
+--   counting    counting_until moves to closing_at, and the next closing_at is set
+--   counted     counted_until moves to counting_until, after the last event in between
+create table mail.mailbox_provider_progress (
+  is_only boolean primary key default true check (is_only),
+  -- Incremented by each change: only the worker that has read the current row can change it.
+  version bigint not null default 0,
+  counted_until timestamptz not null default '2000-01-01 00:00+00',
+  counting_until timestamptz not null default '2000-01-01 00:00+00',
+  -- The last event that was counted, in the order of (shard, id), of those between the two times.
+  after_shard smallint not null default 0,
+  after_id uuid not null default '00000000-0000-0000-0000-000000000000',
+  closing_at timestamptz,
+  -- Process ids and virtual transaction ids.
+  closing_transactions text[] not null default '{}'
+) with (fillfactor = 50);
+insert into mail.mailbox_provider_progress default values;
+grant select, update on mail.mailbox_provider_progress to postern_mail;
+grant select (counted_until) on mail.mailbox_provider_progress to postern_admin, postern_customer;
+grant select on mail.mailbox_provider_progress to postern_readonly;
+
 -- Idempotent requests and the two outboxes.
 
 create table mail.idempotency (
@@ -623,7 +687,7 @@ language sql immutable set search_path = pg_catalog as $$
          ('bodies', true, null, 0, 100, false), ('attempts', true, null, 0, 100, false),
          ('events', false, null, 0, 100, false), ('delivery_attempts', false, null, 0, 100, false),
          ('inbound', false, null, 0, 100, false), ('inbound_bodies', false, null, 0, 100, false),
-         ('sending_counters', false, 90, 0, 50, true)
+         ('sending_counters', false, 90, 0, 50, true), ('mailbox_provider_counters', false, 90, 0, 50, true)
 $$;
 revoke execute on function mail.partitioned_tables from public;
 

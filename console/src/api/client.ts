@@ -1,18 +1,27 @@
 import { ApiError, apiErrorOf, withTimeout } from './api-error.ts'
-import { type Operations, operations, type Preview } from './operations.gen.ts'
+import { type OperationEntry, type Operations, signinOperations } from './operations.gen.ts'
 import { signInCount } from './sign-in-gate.ts'
 import { discardToken, getToken, signInAgain } from './token.ts'
 
 export type OperationId = keyof Operations
+
+const operations: Record<string, OperationEntry> = { ...signinOperations }
+
+/** Called once by each entrance, before its first request. Requests of the other entrance are not in its files. */
+export function addOperations(ofEntrance: Record<string, OperationEntry>): void {
+  Object.assign(operations, ofEntrance)
+}
+
+function entryOf(id: OperationId): OperationEntry {
+  const entry = operations[id]
+  if (!entry) throw new Error(`${id} is not an operation of this entrance.`)
+  return entry
+}
+
 export type PathOf<Id extends OperationId> = Operations[Id]['path']
 export type QueryOf<Id extends OperationId> = Operations[Id]['query']
 export type BodyOf<Id extends OperationId> = Operations[Id]['body']
 export type AnswerOf<Id extends OperationId> = Operations[Id]['answer']
-
-/** The administrative mutations: exactly the operations that have a preview. */
-export type MutationId = {
-  [Id in OperationId]: Operations[Id]['hasPreview'] extends true ? Id : never
-}[OperationId]
 
 export interface Request<Id extends OperationId> {
   path?: PathOf<Id>
@@ -50,13 +59,6 @@ export function callForVersion<Id extends OperationId>(
   })
 }
 
-/** A dry run: returns what the mutation would change. */
-export function preview<Id extends MutationId>(id: Id, request: Request<Id>): Promise<Preview> {
-  const { idempotencyKey: _, ...rest } = request
-  const dryRun = { ...rest, query: { ...rest.query, dry_run: true } as QueryOf<Id> }
-  return perform(id, dryRun, (response) => response.json())
-}
-
 /** The response as a stream, for exports. The timeout applies until the response starts. */
 export const send = <Id extends OperationId>(id: Id, request: Request<Id>): Promise<Response> =>
   perform(id, request, async (response) => response)
@@ -71,8 +73,9 @@ async function perform<Id extends OperationId, T>(
   request: Request<Id>,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
-  const isOwnSession = id.startsWith('auth.')
-  const [method, , kind] = operations[id]
+  // These use the session's cookie, or are public.
+  const isOwnSession = Object.hasOwn(signinOperations, id)
+  const [method, , kind] = entryOf(id)
   const isWrite = method !== 'GET' && kind !== 'read' && !isDryRun(request)
   const signInsBefore = signInCount()
   for (let isSecond = false; ; isSecond = true) {
@@ -108,7 +111,7 @@ function fetchOnce<Id extends OperationId>(
   token: string | undefined,
   signal: AbortSignal,
 ): Promise<Response> {
-  const [method, template] = operations[id]
+  const [method, template] = entryOf(id)
   const headers: Record<string, string> = {}
   if (token) headers['authorization'] = `Bearer ${token}`
   if (body !== undefined) headers['content-type'] = 'application/json'

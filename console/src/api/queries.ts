@@ -108,13 +108,13 @@ export function useMany<Id extends OperationId>(id: Id, paths: PathOf<Id>[]): An
 export function useAnswer<Id extends OperationId>(
   id: Id,
   { path, query }: { path?: PathOf<Id>; query?: QueryOf<Id> },
-  { pollMs = false, isEnabled = true }: PollOptions = {},
+  { pollMs = false, isEnabled = true }: PollOptionsFor<AnswerOf<Id>> = {},
 ): UseQueryResult<AnswerOf<Id>> {
   return useQuery({
     queryKey: [id, path, query],
     queryFn: ({ signal }) => call(id, { ...(path && { path }), ...(query && { query }), signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: pollMs,
+    refetchInterval: typeof pollMs === 'function' ? ({ state }) => pollMs(state.data) : pollMs,
     enabled: isEnabled,
   })
 }
@@ -122,6 +122,17 @@ export function useAnswer<Id extends OperationId>(
 export interface Page<T> {
   data: T[]
   next_cursor: string | null
+}
+
+/** The search for one resource as a list: the resource, or nothing if there is none. */
+export function asPage<T>(query: UseQueryResult<T>): UseQueryResult<Page<T>> {
+  const isMissing = query.error instanceof ApiError && query.error.status === 404
+  const data = isMissing ? [] : query.data && [query.data]
+  return {
+    ...query,
+    data: data && { data, next_cursor: null },
+    error: isMissing ? null : query.error,
+  } as UseQueryResult<Page<T>>
 }
 
 /** Operations that return a page of a list. */

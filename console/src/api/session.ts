@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { ApiError } from './api-error.ts'
-import { type AnswerOf, call } from './client.ts'
+import { type AnswerOf, type BodyOf, call } from './client.ts'
 import { currentUserId, setCurrentUserId } from './current-user.ts'
 import { queryClient } from './queries.ts'
 import { resumeAfterSignIn, waitForSignIn } from './sign-in-gate.ts'
@@ -34,6 +34,13 @@ async function loadMe(): Promise<Me> {
 /** Returns whether a second factor is still required. */
 export async function signIn(email: string, password: string): Promise<boolean> {
   return (await call('auth.sign-in', { body: { email, password } })).second_factor_required
+}
+
+/** The same with a passkey. A passkey that verified its user needs no second factor. */
+export async function signInWithPasskey(
+  credential: BodyOf<'auth.sign-in-with-passkey'>['credential'],
+): Promise<boolean> {
+  return (await call('auth.sign-in-with-passkey', { body: { credential } })).second_factor_required
 }
 
 export async function submitCode(code: string): Promise<void> {

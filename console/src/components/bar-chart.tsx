@@ -2,6 +2,8 @@ import { useElementSize } from '@mantine/hooks'
 import { useId, useState } from 'react'
 import classes from './chart.module.css'
 import { number } from './numbers.ts'
+import { useZone } from './use-zone.tsx'
+import { minuteOf, type Zone, zoneName } from './zone.ts'
 
 export interface Series {
   label: string
@@ -22,11 +24,18 @@ const foot = 18
 const head = 14
 const diamond = 'M0,-5L5,0L0,5L-5,0Z'
 /** For the labels of the axis. */
-const gutter = 44
+const gutter = 52
 
-/** Whether a time is on a day, 2026-01-31, or in an hour, 2026-01-31 12:00. */
-const isIn = (at: string, name = ''): boolean =>
-  name !== '' && at.replace('T', ' ').startsWith(name.slice(0, 13))
+/** Whether a time is on a day, 2026-01-31, or in an hour that begins at 2026-01-31T12:00:00.000Z. */
+const isIn = (at: string, name = ''): boolean => name !== '' && at.startsWith(name.slice(0, 13))
+
+/** Hours, `01-31 12:00 CET`, are shown in the chosen zone. Days are counted in UTC, which is shown if it is not the chosen zone. */
+const titleOf = (name: string, unit: 'Day' | 'Hour', zone: Zone): string =>
+  unit === 'Hour'
+    ? `${minuteOf(name, zone).slice(5)} ${zoneName(name, zone)}`
+    : zoneName(name, zone) === 'UTC'
+      ? name
+      : `${name} UTC`
 
 /**
  * Values by day or hour, oldest first, as grouped bars. Implemented here because a chart library would be larger than the
@@ -44,7 +53,7 @@ export function BarChart({
 }: {
   title: string
   unit?: 'Day' | 'Hour'
-  /** The days, 2026-01-31, or the hours, 2026-01-31 12:00, in UTC. */
+  /** The days in UTC, 2026-01-31, or when the hours begin, in RFC 3339. */
   names: string[]
   series: Series[]
   format?: (value: number) => string
@@ -56,6 +65,7 @@ export function BarChart({
 }) {
   const [at, setAt] = useState<number>()
   const id = useId()
+  const zone = useZone()
   // Drawn at the width of its container, so that its text is the same size as other text.
   const { ref, width: available } = useElementSize<HTMLDivElement>()
   const width = Math.max(available, 1)
@@ -69,13 +79,16 @@ export function BarChart({
     value === 0 ? 0 : Math.max(1.5, (value / top) * (height - foot - head))
   const yOf = (value: number) => height - foot - (value / top) * (height - foot - head)
   const shown = at ?? names.length - 1
+  const shownName = names[shown]
+  // Half of one message is no label for an axis.
+  const isExact = (value: number) => format !== number || Number.isInteger(value)
   const marksOf = (name: string | undefined) => marks?.on.filter((mark) => isIn(mark.at, name)) ?? []
   const hasMarks = marks !== undefined && names.some((name) => marksOf(name).length > 0)
   return (
     <figure className={classes.chart} aria-labelledby={id}>
       <figcaption id={id} className={classes.caption}>
         <strong>{title}</strong>
-        <span>{names[shown]}</span>
+        {shownName !== undefined && <span>{titleOf(shownName, unit, zone)}</span>}
         {series.map(({ label, colour, values }) => (
           <span key={label} className={classes.key}>
             <svg width="10" height="10" aria-hidden="true">
@@ -89,7 +102,7 @@ export function BarChart({
             <svg width="12" height="12" viewBox="-6 -6 12 12" aria-hidden="true">
               <path d={diamond} className={classes.event} />
             </svg>
-            {marks.label} <b>{number(marksOf(names[shown]).length)}</b>
+            {marks.label} <b>{number(marksOf(shownName).length)}</b>
           </span>
         )}
         {threshold !== undefined && (
@@ -113,7 +126,7 @@ export function BarChart({
               className={classes.axis}
             />
           ))}
-          {[top / 2, top].map((value) => (
+          {[top / 2, top].filter(isExact).map((value) => (
             <text key={value} x={gutter - 6} y={yOf(value) + 3} textAnchor="end" className={classes.mark}>
               {format(value)}
             </text>
@@ -150,7 +163,7 @@ export function BarChart({
               )}
               {index % labelStep === names.length % labelStep && (
                 <text x={xOf(index) + slot / 2} y={height - 4} textAnchor="middle" className={classes.mark}>
-                  {name.slice(unit === 'Hour' ? 11 : 5)}
+                  {unit === 'Hour' ? minuteOf(name, zone).slice(11) : name.slice(5)}
                 </text>
               )}
             </g>
@@ -182,7 +195,7 @@ export function BarChart({
         <tbody>
           {names.map((name, index) => (
             <tr key={name}>
-              <th scope="row">{name}</th>
+              <th scope="row">{titleOf(name, unit, zone)}</th>
               {series.map(({ label, values }) => (
                 <td key={label}>{format(values[index] ?? 0)}</td>
               ))}

@@ -1,6 +1,6 @@
-import { useMany } from '../api/queries.ts'
 import classes from './changes.module.css'
-import { localTime, utcTime } from './relative-time.tsx'
+import { useZone } from './use-zone.tsx'
+import { exactTime, otherZone, type Zone } from './zone.ts'
 
 export interface Change {
   resource: string
@@ -18,14 +18,16 @@ export function Changes({
   changes,
   before = 'Now',
   after = 'After',
+  nameOf = () => undefined,
 }: {
   changes: Change[]
   before?: string
   after?: string
+  /** A name to be shown instead of an id, or a short text for a nested value. */
+  nameOf?: (field: string, value: unknown) => string | undefined
 }) {
   const [main] = changes
   const isMain = ({ resource, id }: Change) => resource === main?.resource && id === main.id
-  const nameOf = useNames(changes)
   return (
     <table className={classes.changes}>
       <thead>
@@ -46,7 +48,7 @@ export function Changes({
                     {resource.replaceAll('_', ' ')} {id}{' '}
                   </span>
                 )}
-                {labelOf(field)}
+                {labelOf(field, resource)}
               </th>
               <td>
                 <Value of={was} name={nameOf(field, was)} />
@@ -103,26 +105,10 @@ const labels: Record<string, string> = {
 }
 
 /** `is_locked` is shown as "Locked", `last_checked_at` as "Last checked". */
-export function labelOf(field: string): string {
+export function labelOf(field: string, resource?: string): string {
+  if (resource === 'member' && field === 'user_id') return 'User'
   const words = field.replace(/^is_/, '').replace(/_at$/, '').replaceAll('_', ' ')
   return labels[field] ?? words.charAt(0).toUpperCase() + words.slice(1)
-}
-
-/** Names of users and plans, shown instead of their ids, and short texts for nested values. */
-function useNames(changes: Change[]): (field: string, value: unknown) => string | undefined {
-  const idsOf = (...fields: string[]) => {
-    const values = changes.filter(({ field }) => fields.includes(field)).flatMap((c) => [c.before, c.after])
-    return [...new Set(values.filter((value) => typeof value === 'number'))].map((id) => ({ id }))
-  }
-  const users = useMany('users.show', idsOf('user_id'))
-  const plans = useMany('plans.show', idsOf('plan_id', 'admin_plan_id'))
-  return (field, value) => {
-    if (field === 'user_id') return users.find(({ id }) => id === value)?.email
-    if (field === 'dns_records' && Array.isArray(value)) return `${value.length} records`
-    if (field === 'identity' && isIdentity(value)) return value.state
-    if (field === 'plan' && isPlan(value)) return value.name
-    return field.endsWith('plan_id') ? plans.find(({ id }) => id === value)?.name : undefined
-  }
 }
 
 /** In a preview: a value that is assigned when the change is made, such as an id or the DNS records of a new name. */
@@ -130,33 +116,29 @@ const isUnknown = (field: string, was: unknown, is: unknown): boolean =>
   is === null && (was === null || field === 'dns_records')
 
 function Value({ of, name, isNew = false }: { of: unknown; name: string | undefined; isNew?: boolean }) {
+  const zone = useZone()
   if (isEmpty(of)) return <span className={classes.none}>none</span>
+  const title = isTime(of) ? exactTime(of, otherZone(zone)) : undefined
   return (
-    <span className={isNew ? classes.is : classes.was} title={isTime(of) ? utcTime(of) : undefined}>
-      {name ?? textOf(of)}
+    <span className={isNew ? classes.is : classes.was} title={title}>
+      {name ?? textOf(of, zone)}
     </span>
   )
 }
 
-export function textOf(value: unknown): string {
+export function textOf(value: unknown, zone: Zone): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (isTime(value)) return localTime(value)
+  if (isTime(value)) return exactTime(value, zone)
   if (typeof value === 'string') return value
   if (isList(value)) return value.join(', ')
-  return isFlat(value) ? linesOf(value) : JSON.stringify(value, null, 1)
+  return isFlat(value) ? linesOf(value, zone) : JSON.stringify(value, null, 1)
 }
 
 /** An object, such as the intervention of a policy, field by field. */
-const linesOf = (value: object): string =>
+const linesOf = (value: object, zone: Zone): string =>
   Object.entries(value)
-    .map(([field, part]) => `${labelOf(field)}: ${isEmpty(part) ? 'none' : textOf(part)}`)
+    .map(([field, part]) => `${labelOf(field)}: ${isEmpty(part) ? 'none' : textOf(part, zone)}`)
     .join('\n')
-
-const isIdentity = (value: unknown): value is { state: string } =>
-  typeof value === 'object' && value !== null && 'state' in value && typeof value.state === 'string'
-
-const isPlan = (value: unknown): value is { name: string } =>
-  typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
 
 /** RFC 3339, in UTC. */
 const isTime = (value: unknown): value is string =>

@@ -1,6 +1,8 @@
 import { TextInput } from '@mantine/core'
+import { useZone } from './use-zone.tsx'
+import { exactTime, ofField, otherZone, toField, zoneName } from './zone.ts'
 
-/** A time in UTC, to the second. An empty value is ''. */
+/** A time to the second, in the zone in which times are shown. An empty value is ''. */
 export function DateTimeField({
   label,
   description,
@@ -17,23 +19,19 @@ export function DateTimeField({
   required?: boolean
   'data-autofocus'?: boolean
 }) {
+  const zone = useZone()
   return (
     <TextInput
       type="datetime-local"
-      label={`${label} (UTC)`}
+      label={`${label} (${zoneName(value || Date.now(), zone)})`}
       description={description}
+      title={value === '' ? undefined : exactTime(value, otherZone(zone))}
       step={1}
       max="9999-12-31T23:59:59"
-      value={value.slice(0, 19)}
-      onChange={(event) => onChange(inUtc(event.currentTarget.value))}
+      value={toField(value, zone)}
+      onChange={(event) => onChange(ofField(event.currentTarget.value, zone))}
       required={required}
       {...props}
     />
   )
-}
-
-/** Browsers omit seconds that are zero. */
-function inUtc(local: string): string {
-  if (local === '') return ''
-  return `${local.length === 16 ? `${local}:00` : local.slice(0, 19)}Z`
 }

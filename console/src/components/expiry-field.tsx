@@ -1,5 +1,6 @@
 import { Button, Group } from '@mantine/core'
 import { DateTimeField } from './date-time-field.tsx'
+import { secondOf } from './zone.ts'
 
 const choices: [label: string, hours: number][] = [
   ['1 hour', 1],
@@ -20,8 +21,7 @@ export function ExpiryField({
   value: string
   onChange: (at: string) => void
 }) {
-  // Whole seconds, because the field shows no milliseconds.
-  const after = (hours: number) => `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`
+  const after = (hours: number) => secondOf(Date.now() + hours * 3_600_000)
   return (
     <div>
       <DateTimeField label={label} description={description} value={value} onChange={onChange} />

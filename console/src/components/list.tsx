@@ -1,10 +1,11 @@
-import { Button, Group, Table, Text } from '@mantine/core'
+import { Button, Group, Table, Text, UnstyledButton } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
-import { Fragment, type KeyboardEvent, type ReactNode, useRef } from 'react'
-import type { MutationId } from '../api/client.ts'
+import { Fragment, type KeyboardEvent, type ReactNode } from 'react'
+import type { OperationId } from '../api/client.ts'
 import type { Page } from '../api/queries.ts'
-import { useCan } from './act/can.tsx'
+import { useCan } from './can.tsx'
 import classes from './list.module.css'
+import { moveBetweenRows, rememberRow } from './list-keys.ts'
 import { QueryState } from './states.tsx'
 
 /** A row is identified by its id or, if it has none, by its address. */
@@ -15,16 +16,20 @@ export interface Column<T> {
   /** In the first column, a link to the row's page: arrow keys move along these links. */
   cell: (row: T) => ReactNode
   isNumber?: boolean
+  /** The heading sorts the list by this field; the first click in this order. `-name` is descending. */
+  sort?: string
   /** Hidden in a narrow window. */
   isExtra?: boolean
-  /** Hidden if the administrator's rights allow none of these changes. */
-  changes?: readonly MutationId[]
+  /** Hidden if the user can make none of these changes. */
+  changes?: readonly OperationId[]
 }
 
-/**
- * A page of a list. Arrow keys, or j and k, move from row to row; Enter opens the row. The caller keeps the page
- * cursor in the URL.
- */
+export interface Sorting {
+  value: string
+  onChange: (value: string) => void
+}
+
+/** A page of a list. The caller keeps the page cursor and the order in the URL. */
 export function List<T extends Row>({
   label,
   query,
@@ -33,6 +38,7 @@ export function List<T extends Row>({
   empty,
   cursor,
   setCursor,
+  sorting,
   isProse = false,
 }: {
   label: string
@@ -43,6 +49,8 @@ export function List<T extends Row>({
   empty: ReactNode
   cursor: string | undefined
   setCursor: (cursor: string | undefined) => void
+  /** For lists whose columns have a `sort`. */
+  sorting?: Sorting
   isProse?: boolean
 }) {
   const can = useCan()
@@ -56,7 +64,14 @@ export function List<T extends Row>({
           data-stale={query.isPlaceholderData || undefined}
         >
           {data.length > 0 ? (
-            <Rows label={label} rows={data} columns={columns} below={below} isProse={isProse} />
+            <Rows
+              label={label}
+              rows={data}
+              columns={columns}
+              below={below}
+              sorting={sorting}
+              isProse={isProse}
+            />
           ) : next === null ? (
             empty
           ) : (
@@ -82,37 +97,30 @@ export function List<T extends Row>({
   )
 }
 
-/** The table of a list. Arrow keys, or j and k, move from row to row. */
+/** The table of a list. Arrow keys, or j and k, move from row to row (list-keys.ts); Enter opens the row. */
 export function Rows<T extends Row>({
   label,
   rows,
   columns,
   below,
+  sorting,
   isProse = false,
 }: {
   label: string
   rows: T[]
   columns: Column<T>[]
   below?: ((row: T) => ReactNode) | undefined
+  sorting?: Sorting | undefined
   /** Whether the first column contains sentences instead of names. It is then not bold. */
   isProse?: boolean
 }) {
-  const body = useRef<HTMLTableSectionElement>(null)
-  const move = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
+  const move = (event: KeyboardEvent<HTMLElement>) => {
+    const { key, currentTarget: body, target } = event
+    const step = key === 'ArrowDown' ? 1 : key === 'ArrowUp' ? -1 : undefined
     if (!step || event.metaKey || event.ctrlKey || event.altKey) return
     // Events from keys pressed in a row's menu also bubble up to here, although the menu is rendered elsewhere.
-    if (!body.current?.contains(event.target as Node)) return
-    const links = [
-      ...(body.current?.querySelectorAll<HTMLElement>(
-        'tr:not([data-below]) > td:first-child :is(a, button)',
-      ) ?? []),
-    ]
-    const next = links[links.indexOf(document.activeElement as HTMLElement) + step]
-    if (next) {
-      event.preventDefault()
-      next.focus()
-    }
+    if (!body.contains(target as Node)) return
+    if (moveBetweenRows(step, body.parentElement ?? body)) event.preventDefault()
   }
   return (
     <div className={classes.list} data-prose={isProse || undefined}>
@@ -120,14 +128,19 @@ export function Rows<T extends Row>({
         <Table aria-label={label} highlightOnHover verticalSpacing={7}>
           <Table.Thead>
             <Table.Tr>
-              {columns.map(({ title, ...kind }) => (
-                <Table.Th key={title} scope="col" className={classOf(kind)}>
-                  {title}
+              {columns.map(({ title, sort, ...kind }) => (
+                <Table.Th
+                  key={title}
+                  scope="col"
+                  className={classOf(kind)}
+                  aria-sort={sort && sorting ? orderOf(sort, sorting.value) : undefined}
+                >
+                  {sort && sorting ? <SortButton title={title} sort={sort} sorting={sorting} /> : title}
                 </Table.Th>
               ))}
             </Table.Tr>
           </Table.Thead>
-          <Table.Tbody ref={body} onKeyDown={move}>
+          <Table.Tbody data-rows onKeyDown={move} onFocus={({ target }) => rememberRow(target)}>
             {rows.map((row) => (
               <Fragment key={'id' in row ? row.id : row.address}>
                 <Table.Tr>
@@ -144,6 +157,35 @@ export function Rows<T extends Row>({
         </Table>
       </Table.ScrollContainer>
     </div>
+  )
+}
+
+const reverseOf = (sort: string) => (sort.startsWith('-') ? sort.slice(1) : `-${sort}`)
+
+const orderOf = (sort: string, value: string) =>
+  value !== sort && value !== reverseOf(sort) ? 'none' : value.startsWith('-') ? 'descending' : 'ascending'
+
+/** The first click sorts by the column; further clicks reverse the order. */
+function SortButton({
+  title,
+  sort,
+  sorting: { value, onChange },
+}: {
+  title: string
+  sort: string
+  sorting: Sorting
+}) {
+  const order = orderOf(sort, value)
+  return (
+    <UnstyledButton
+      className={classes.sort}
+      onClick={() => onChange(value === sort ? reverseOf(sort) : sort)}
+    >
+      {title}
+      <span className={classes.order} data-order={order} aria-hidden="true">
+        {order === 'descending' ? '↓' : '↑'}
+      </span>
+    </UnstyledButton>
   )
 }
 

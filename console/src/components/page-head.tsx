@@ -47,11 +47,11 @@ function Aside({ children }: { children: ReactNode }) {
   )
 }
 
-/** The titles on the page, by heading level. */
+/** The titles on the page, by heading level; 3 is a card that covers the page, such as the form to sign in. */
 const titles = new Map<number, string>()
 
 /** The window title names the section first and then its page, because browser tabs show only the beginning. */
-function useWindowTitle(order: 1 | 2, title: string): void {
+export function useWindowTitle(order: 1 | 2 | 3, title: string): void {
   useEffect(() => {
     titles.set(order, title)
     nameWindow()
@@ -62,6 +62,14 @@ function useWindowTitle(order: 1 | 2, title: string): void {
   }, [order, title])
 }
 
+/** The name of the installation. */
+let product = 'Postern'
+
+export function nameProduct(name: string): void {
+  product = name
+  nameWindow()
+}
+
 function nameWindow(): void {
-  document.title = [titles.get(2), titles.get(1), 'Postern'].filter(Boolean).join(' · ')
+  document.title = [titles.get(3), titles.get(2), titles.get(1), product].filter(Boolean).join(' · ')
 }

@@ -1,3 +1,7 @@
+import classes from './relative-time.module.css'
+import { useZone } from './use-zone.tsx'
+import { exactTime, otherZone, type Zone } from './zone.ts'
+
 const units: [seconds: number, name: Intl.RelativeTimeFormatUnit][] = [
   [60, 'second'],
   [3600, 'minute'],
@@ -10,35 +14,37 @@ const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'sh
 
 /** How long ago. The tooltip shows the exact time, in the viewer's time zone and in UTC. */
 export function RelativeTime({ at, never = 'never' }: { at: string | null; never?: string }) {
+  const zone = useZone()
   if (at === null) return <span>{never}</span>
   return (
-    <time dateTime={at} title={`${localTime(at)} · ${utcTime(at)}`}>
+    <time dateTime={at} title={`${exactTime(at, zone)} · ${otherTime(at, zone)}`}>
       {ago(at)}
     </time>
   )
 }
 
-/** The exact time in the viewer's time zone. The tooltip shows UTC, which is the same for every operator. */
+/** The exact time in the chosen zone, with the other zone in the tooltip: UTC is the same for every operator. */
 export function ExactTime({ at }: { at: string }) {
+  const zone = useZone()
   return (
-    <time dateTime={at} title={utcTime(at)}>
-      {localTime(at)}
+    <time dateTime={at} title={otherTime(at, zone)}>
+      <span className={classes.part}>{exactTime(at, zone).slice(0, 10)}</span>{' '}
+      <span className={classes.part}>{exactTime(at, zone).slice(11)}</span>
     </time>
   )
 }
 
-export const utcTime = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`
-
-// The Swedish locale formats dates as in ISO 8601: 2026-11-14 09:30:00.
-const local = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' })
-const zone = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' })
-
-/** `2026-11-14 10:30:00 CET`. */
-export function localTime(at: string): string {
-  const time = new Date(at)
-  const name = zone.formatToParts(time).find(({ type }) => type === 'timeZoneName')?.value
-  return [local.format(time), name].join(' ')
+/** The exact time, and how long ago that is. */
+export function ExactAndRelativeTime({ at, never }: { at: string | null; never?: string }) {
+  if (at === null) return <RelativeTime at={at} never={never} />
+  return (
+    <>
+      <ExactTime at={at} /> (<RelativeTime at={at} />)
+    </>
+  )
 }
+
+const otherTime = (at: string, zone: Zone): string => exactTime(at, otherZone(zone))
 
 function ago(at: string): string {
   const seconds = (Date.parse(at) - Date.now()) / 1000
@@ -47,5 +53,5 @@ function ago(at: string): string {
     if (Math.abs(seconds) < limit) return relative.format(Math.round(seconds / divisor), name)
     divisor = limit
   }
-  return utcTime(at)
+  return exactTime(at, 'utc')
 }

@@ -1,9 +1,9 @@
 import { Button, Menu } from '@mantine/core'
-import type { MutationId } from '../api/client.ts'
-import { useCan } from './act/can.tsx'
+import type { OperationId } from '../api/client.ts'
+import { useCan } from './can.tsx'
 
 export interface RowAct {
-  operation: MutationId
+  operation: OperationId
   label: string
   onClick: () => void
   isDangerous?: boolean

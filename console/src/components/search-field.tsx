@@ -1,12 +1,8 @@
-import { TextInput, type TextInputProps } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
-import { useLayoutEffect, useRef, useState } from 'react'
-import { isDialogOpen } from './is-dialog-open.ts'
+import { Kbd, TextInput, type TextInputProps } from '@mantine/core'
+import { useState } from 'react'
+import classes from './search-field.module.css'
 
-/**
- * The search field of a list; the caller keeps its value in the URL. It is focused on load, and `/` focuses it
- * again.
- */
+/** The search field of a list; the caller keeps its value in the URL. */
 export function SearchField({
   value,
   onChange,
@@ -15,18 +11,11 @@ export function SearchField({
   TextInputProps,
   'value' | 'onChange'
 >) {
-  const field = useRef<HTMLInputElement>(null)
   // The URL is updated with a delay, so the typed text takes precedence while the user is typing.
   const [typed, setTyped] = useState<string>()
-  // A page renders a moment after navigation, and the palette may already be open again.
-  useLayoutEffect(() => {
-    if (!isDialogOpen()) field.current?.focus()
-  }, [])
-  useHotkeys([['/', () => field.current?.focus()]])
   return (
     <TextInput
       label="Search"
-      ref={field}
       value={typed ?? value ?? ''}
       onChange={(event) => {
         setTyped(event.currentTarget.value)
@@ -34,6 +23,8 @@ export function SearchField({
       }}
       onBlur={() => setTyped(undefined)}
       maxLength={100}
+      rightSection={<Kbd size="xs">/</Kbd>}
+      rightSectionProps={{ className: classes.key, 'aria-hidden': true }}
       {...rest}
     />
   )

@@ -2,7 +2,10 @@ import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { ApiError } from '../api/api-error.ts'
+import { Icon, type IconName } from './icon.tsx'
 import { To } from './link.tsx'
+import { useWindowTitle } from './page-head.tsx'
+import { Sentence } from './sentence.tsx'
 import classes from './states.module.css'
 
 /** Renders a query's data, or shows that the query is loading, has failed or is out of date. */
@@ -21,7 +24,7 @@ export function QueryState<T>({
       <>
         {query.error && (
           <Text size="sm" c="dimmed" mb="xs" role="status">
-            Out of date. {query.error.message}
+            Out of date. <Sentence text={query.error.message} />
           </Text>
         )}
         {children(query.data)}
@@ -47,37 +50,58 @@ export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
   return (
     <div className={classes.state} role="alert">
       <Title order={2}>{isNotFound ? 'Not found' : 'Something went wrong'}</Title>
-      <Text c="dimmed">{error.message}</Text>
+      <Text c="dimmed">
+        <Sentence text={error.message} />
+      </Text>
       <Group>
         {retry && !isNotFound && (
           <Button variant="default" onClick={retry}>
             Try again
           </Button>
         )}
-        {isNotFound && <To to="/projects">Go to projects</To>}
+        {isNotFound && <To to="/">Go to the home page</To>}
       </Group>
     </div>
   )
 }
 
 export function PageNotFound() {
+  useWindowTitle(1, 'Page not found')
   return (
     <div className={classes.state}>
       <Title order={1}>Page not found</Title>
-      <To to="/projects">Go to projects</To>
+      <To to="/">Go to the home page</To>
     </div>
   )
 }
 
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+/** An empty list: what belongs here, and what to do next. */
+export function Empty({
+  title,
+  icon,
+  action,
+  children,
+}: {
+  title: string
+  icon?: IconName
+  /** The button that adds the first entry. */
+  action?: ReactNode
+  children?: ReactNode
+}) {
   return (
     <div className={classes.state}>
+      {icon && (
+        <span className={classes.icon}>
+          <Icon name={icon} size={22} />
+        </span>
+      )}
       <Text fw={600}>{title}</Text>
       {children && (
-        <Text c="dimmed" component="div">
+        <Text c="dimmed" component="div" maw={480}>
           {children}
         </Text>
       )}
+      {action && <div className={classes.action}>{action}</div>}
     </div>
   )
 }

@@ -20,6 +20,7 @@ export const allowedRights = {
   'messages.search': everyone,
 
   'projects.list': everyone,
+  'projects.volumes': everyone,
   'projects.create': full,
   'projects.show': everyone,
   // Limited to some fields (`allowedFields`).
@@ -97,6 +98,7 @@ export const allowedRights = {
   'notes.delete': support,
 
   'usage.show': everyone,
+  'mailbox-providers.show': everyone,
   'reputation.show': everyone,
 
   'queue.show': everyone,

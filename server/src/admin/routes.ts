@@ -50,6 +50,7 @@ import { editInterventionOperation } from './interventions/edit-intervention.ts'
 import { endInterventionOperation } from './interventions/end-intervention.ts'
 import { listInterventionsQuery } from './interventions/list-interventions.ts'
 import { showIntervention } from './interventions/show-intervention.ts'
+import { showMailboxProvidersQuery } from './mailbox-providers/show-mailbox-providers.ts'
 import { createMemberOperation } from './members/create-member.ts'
 import { deleteMemberOperation } from './members/delete-member.ts'
 import { editMemberOperation } from './members/edit-member.ts'
@@ -86,6 +87,7 @@ import { showPolicy } from './policies/show-policy.ts'
 import { createProjectOperation } from './projects/create-project.ts'
 import { editProjectOperation } from './projects/edit-project.ts'
 import { listProjectsQuery } from './projects/list-projects.ts'
+import { listVolumesQuery } from './projects/list-volumes.ts'
 import { setBillingOperation } from './projects/set-billing.ts'
 import { showProject } from './projects/show-project.ts'
 import { discardQueueOperation } from './queue/discard-queue.ts'
@@ -124,6 +126,7 @@ const resourceOperations = [
   searchMessagesQuery,
 
   listProjectsQuery,
+  listVolumesQuery,
   createProjectOperation,
   showProject,
   explainSendingQuery,
@@ -181,6 +184,7 @@ const resourceOperations = [
   importSuppressionsOperation,
   deleteSuppressionOperation,
   showUsageQuery,
+  showMailboxProvidersQuery,
   showReputationQuery,
   showQueueQuery,
   holdQueueOperation,

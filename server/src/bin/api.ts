@@ -1,4 +1,5 @@
+import { apiPart } from './api-part.ts'
 import { command } from './command.ts'
-import { apiPart, serve } from './serve.ts'
+import { serve } from './serve.ts'
 
 export const api = command('api', { '': () => serve('api', [apiPart]) })

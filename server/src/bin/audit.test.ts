@@ -149,6 +149,31 @@ describe('postern audit', () => {
     assert.equal((await elsewhere('verify', '--evidence', evidence, '--file', full)).status, 2)
   })
 
+  test('verify prints no escape sequences of a forged evidence file', async () => {
+    const range = { from: '2026-11-01T00:00:00.000Z', to: '2026-11-02T00:00:00.000Z' }
+    const header = { type: 'evidence', version: 1, id: 3, project: { id: 7 }, ...range }
+    const hidden = '\r\u001b[2K\u009b2J\u202eThe file is intact'
+    const signature = { type: 'signature', evidence_id: 3, project_id: 7, lines: 1, key_id: hidden }
+    const [key = ''] = (await audit('key')).stdout.trim().split('\n')
+    for (const contents of [
+      [{ ...header, from: hidden }],
+      [header, { type: hidden }],
+      [header, { ...signature, at: range.to, signature: '0'.repeat(128) }],
+    ]) {
+      const evidence = path.join(folder, 'forged.ndjson')
+      await writeFile(evidence, linesAfter(noLines, contents).text)
+      const { status, stdout, stderr } = await elsewhere(
+        'verify',
+        '--evidence',
+        evidence,
+        '--public-key',
+        key,
+      )
+      assert.deepEqual([status, stdout], [1, ''])
+      assert.match(stderr, /^The file was ALTERED\. [^\p{Cc}\p{Cf}]+\n$/u)
+    }
+  })
+
   test('export continues after an earlier one, and can be limited to one project', async () => {
     const { next } = JSON.parse((await readFile(full, 'utf8')).trimEnd().split('\n').at(-1) ?? '')
     await recordEach(db, everyKind.slice(0, 2))

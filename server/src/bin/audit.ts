@@ -14,7 +14,7 @@ import { readKeys, trustedKeysOf, type VerifyingKeys, writeKeys } from '../core/
 import { type Verification, verifyAudit, verifyExport } from '../core/control/audit/verify.ts'
 import { verifyEvidenceFile } from '../core/control/evidence/verify.ts'
 import { PosternError, UsageError } from '../platform/errors.ts'
-import { command, endWith, print, reasonOf, say } from './command.ts'
+import { command, endWith, print, reasonOf, say, withoutControls } from './command.ts'
 import type { manual } from './manual.ts'
 import type { Values } from './options.ts'
 import { Progress } from './progress.ts'
@@ -74,7 +74,9 @@ async function verifyEvidence(path: string, keys: VerifyingKeys, json: boolean):
   const { first_bad, signed, lines, acts, evidence, notes } = verification
   if (json) print(json, verification, () => '')
   else if (first_bad !== null) {
-    process.stderr.write(`The file was ALTERED. Line ${first_bad.line}: ${first_bad.problem}\n`)
+    process.stderr.write(
+      `The file was ALTERED. Line ${first_bad.line}: ${withoutControls(first_bad.problem)}\n`,
+    )
   } else {
     const extent = `(lines: ${lines}, audit entries: ${acts})`
     say(
@@ -85,7 +87,7 @@ async function verifyEvidence(path: string, keys: VerifyingKeys, json: boolean):
     say(
       `Evidence ${evidence?.id} about project ${evidence?.project_id}, ${evidence?.from} to ${evidence?.to}.`,
     )
-    for (const note of notes) say(`Note: ${note}`)
+    for (const note of notes) say(`Note: ${withoutControls(note)}`)
   }
   if (first_bad !== null) endWith('failed')
   else if (!signed) endWith('notProved')
@@ -97,7 +99,7 @@ function show(
 ): void {
   const extent = `(rows: ${rows}, chains: ${chains}, checkpoints: ${checkpoints}, erased persons: ${erased})`
   if (first_bad !== null) {
-    process.stderr.write(`The audit log was ALTERED. ${first_bad.problem}\n`)
+    process.stderr.write(`The audit log was ALTERED. ${withoutControls(first_bad.problem)}\n`)
     process.stderr.write(`Checked so far ${extent}.\n`)
   } else if (isProved) {
     say(`The audit log is intact ${extent}.`)
@@ -106,7 +108,7 @@ function show(
       `NOT PROVED. The hashes are consistent, but no signature was checked: a forged log would also pass ${extent}.`,
     )
   }
-  for (const note of notes) say(`Note: ${note}`)
+  for (const note of notes) say(`Note: ${withoutControls(note)}`)
 }
 
 function showActivity({ first_bad, rows, chains, erased }: ActivityVerification): void {
@@ -114,7 +116,7 @@ function showActivity({ first_bad, rows, chains, erased }: ActivityVerification)
   if (first_bad === null) {
     say(`The activity log of projects and users has consistent hashes ${extent}; it is not signed.`)
   } else {
-    process.stderr.write(`The activity log was ALTERED. ${first_bad.problem}\n`)
+    process.stderr.write(`The activity log was ALTERED. ${withoutControls(first_bad.problem)}\n`)
   }
 }
 

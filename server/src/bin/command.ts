@@ -39,6 +39,16 @@ export const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
+/**
+ * For text from a file that can be forged: escape sequences of terminals could replace the lines that were printed before, and
+ * format characters change the order of what is read.
+ */
+export const withoutControls = (text: string): string =>
+  text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  )
+
 /** Prints a JSON document for programs, or text for people. */
 export function print(isJson: boolean, document: object, text: () => string): void {
   say(isJson ? JSON.stringify(document, null, 2) : text())

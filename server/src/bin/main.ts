@@ -19,7 +19,7 @@ const commands: Record<CommandName, () => Promise<Command>> = {
   secrets: async () => (await import('./secrets.ts')).secrets,
   audit: async () => (await import('./audit.ts')).audit,
   cell: async () => (await import('./cell.ts')).cell,
-  init: async () => (await import('./init.ts')).init,
+  setup: async () => (await import('./setup.ts')).setup,
   project: async () => (await import('./project.ts')).project,
   health: async () => (await import('./health.ts')).health,
   doctor: async () => (await import('./doctor.ts')).doctor,

@@ -227,17 +227,40 @@ export const manual = {
       },
     },
   },
-  init: {
+  setup: {
     summary:
-      'Write the files this machine needs: settings, new secrets, systemd units, Postfix configuration.',
+      'Set up this machine: settings, secrets, database, services, the first administrator, DNS records.',
     verbs: {
       '': {
-        about: 'Starts nothing. If run again, keeps every existing secret and setting.',
+        about:
+          'Asks for what is not given by an option; without a terminal, uses the defaults. If run again, keeps every existing secret and setting.',
         options: {
-          'public-url': {
-            value: '<url>',
-            about: 'The public URL of this installation.',
-            isRequired: true,
+          host: {
+            value: '<name>',
+            about:
+              'The public host name of this installation. Default: the name of this machine, if it has a domain.',
+          },
+          admin: { value: '<address>', about: 'The email address of the first administrator.' },
+          'return-path-host': {
+            value: '<name>',
+            about: 'The host that receives bounces. Default: `bounces.` and the host name.',
+          },
+          'front-end': {
+            value: '<name>',
+            about:
+              'The reverse proxy to configure: caddy, nginx or none. Default: the one that is installed.',
+          },
+          'system-mail-from': {
+            value: '<address>',
+            about: 'The sender of invitations and password links. Default: `postern@` and the host name.',
+          },
+          postfix: {
+            value: '<path>',
+            about:
+              'The directory of the Postfix configuration to replace, or none. Default: /etc/postfix, if Postfix is not used yet.',
+          },
+          'write-only': {
+            about: 'Only write the files: create no users and no database, and start nothing.',
           },
           user: { value: '<name>', about: 'The system user that runs Postern. Default: postern.' },
           'signer-user': {
@@ -255,11 +278,8 @@ export const manual = {
           },
           systemd: {
             value: '<path>',
-            about: 'The directory for systemd units. Default: /etc/systemd/system.',
-          },
-          postfix: {
-            value: '<path>',
-            about: 'The directory for Postfix configuration. Default: none is written.',
+            about:
+              'The directory for systemd units. Default: /etc/systemd/system, or none if the package contains them.',
           },
           json,
         },

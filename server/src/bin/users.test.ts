@@ -31,7 +31,7 @@ describe('postern users reset-password', () => {
     const { link, expires_in } = JSON.parse(made.stdout)
     assert.equal(expires_in, 86_400)
     const { origin, pathname, hash } = new URL(link)
-    assert.deepEqual([origin, pathname], ['http://localhost:8080', '/console/reset-password'])
+    assert.deepEqual([origin, pathname], ['http://localhost:8080', '/app/reset-password'])
     const body = { token: hash.slice(1), new_password: 'a much better password' }
     assert.equal((await new CookieJar(api.url).post('/v1/auth/password/reset', body)).status, 204)
     assert.equal((await new CookieJar(api.url).post('/v1/auth/password/reset', body)).status, 404)

@@ -1,26 +1,36 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { type Environment, readSettings, type SettingsOf, UnusableSettings } from '../platform/settings.ts'
+import {
+  type Environment,
+  readSettings,
+  type SettingsOf,
+  UnusableSettings,
+  Wrong,
+} from '../platform/settings.ts'
+import { type Logo, readLogo } from './branding.ts'
 import { settings } from './table.ts'
 
 type Settings = SettingsOf<typeof settings>
 type Derived = 'databaseOwnerUrl' | 'mxHost' | 'returnPathHost'
 
 /** The settings, with defaults that depend on other settings filled in. */
-export type Config = Omit<Settings, Derived | 'webhookCaFile'> &
-  Record<Derived, string> & { webhookCa: string | undefined }
+export type Config = Omit<Settings, Derived | 'webhookCaFile' | 'logoFile'> &
+  Record<Derived, string> & { webhookCa: string | undefined; logo: Logo | undefined }
 
 export function loadConfig(
   env: Environment,
   readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
+  readBytes: (path: string) => Buffer = (path) => readFileSync(path),
 ): Config {
-  const { webhookCaFile, ...config } = readSettings(settings, env, readFile)
+  const { webhookCaFile, logoFile, ...config } = readSettings(settings, env, readFile)
   const problems = contradictions(config)
   const webhookCa = authorities(webhookCaFile, readFile, (fault) => problems.push(fault))
+  const logo = logoOf(logoFile, readBytes, (fault) => problems.push(fault))
   if (problems.length > 0) throw new UnusableSettings(problems)
   return {
     ...config,
     webhookCa,
+    logo,
     databaseOwnerUrl: config.databaseOwnerUrl ?? config.databaseUrl,
     mxHost: config.mxHost ?? config.publicUrl.hostname,
     returnPathHost: config.returnPathHost ?? config.publicUrl.hostname,
@@ -65,7 +75,7 @@ function contradictions({
   cell,
   auditSignerSocket,
   auditPublicKeys,
-}: Omit<Settings, 'webhookCaFile'>): string[] {
+}: Omit<Settings, 'webhookCaFile' | 'logoFile'>): string[] {
   const problems: string[] = []
   if (cell !== undefined && !cells.some(({ name }) => name === cell)) {
     problems.push(`POSTERN_CELL is "${cell}", which is not in POSTERN_CELLS`)
@@ -111,6 +121,21 @@ function authorities(
     return pem
   } catch (error) {
     addProblem(`POSTERN_WEBHOOK_CA_FILE is not a file with certificates: ${(error as Error).message}`)
+    return undefined
+  }
+}
+
+function logoOf(
+  file: string | undefined,
+  readBytes: (path: string) => Buffer,
+  addProblem: (problem: string) => void,
+): Logo | undefined {
+  if (file === undefined) return undefined
+  try {
+    return readLogo(readBytes(file))
+  } catch (error) {
+    const fault = error instanceof Wrong ? error.message : `cannot be read: ${(error as Error).message}`
+    addProblem(`POSTERN_LOGO_FILE ${fault}`)
     return undefined
   }
 }

@@ -1,5 +1,6 @@
 import { type CapName, capTable } from '../core/control/caps/caps.ts'
 import { integer, oneOf, type Setting, text } from '../platform/settings.ts'
+import { accentColor, installationName } from './branding.ts'
 import {
   awsAccountId,
   bareUrl,
@@ -14,6 +15,7 @@ import {
   networks,
   oidcIssuers,
   optionalPort,
+  pageUrl,
   ports,
   postgresUrl,
   publicKeys,
@@ -91,6 +93,52 @@ export const settings = {
       'The public URL of this installation, for example https://mail.example.com. It is the issuer of access tokens and the ' +
       'scope of cookies.',
     parse: bareUrl,
+  },
+  installationName: {
+    name: 'POSTERN_NAME',
+    about: "The name of this installation, as the console, the customers' web app and system mail show it.",
+    default: 'Postern',
+    parse: installationName,
+  },
+  logoFile: {
+    name: 'POSTERN_LOGO_FILE',
+    about:
+      "A logo for the console and the customers' web app: an SVG or PNG file of at most 64 KiB. An SVG must not contain " +
+      'scripts. Empty: the logo of Postern.',
+    default: '',
+    parse: (value: string) => (value === '' ? undefined : value),
+  },
+  color: {
+    name: 'POSTERN_COLOR',
+    about:
+      "The accent colour of the console and the customers' web app, as #rrggbb. White text must have a contrast of at least " +
+      '4.5:1 on it; lighter and darker shades are derived. Empty: blue.',
+    default: '',
+    parse: accentColor,
+  },
+  supportEmail: {
+    name: 'POSTERN_SUPPORT_EMAIL',
+    about: 'The address at which customers get help. Empty: none.',
+    default: '',
+    parse: mailbox,
+  },
+  supportUrl: {
+    name: 'POSTERN_SUPPORT_URL',
+    about: 'A page with help for customers. Empty: none.',
+    default: '',
+    parse: pageUrl,
+  },
+  termsUrl: {
+    name: 'POSTERN_TERMS_URL',
+    about: 'The page with the terms of service. Empty: none.',
+    default: '',
+    parse: pageUrl,
+  },
+  privacyUrl: {
+    name: 'POSTERN_PRIVACY_URL',
+    about: 'The page with the privacy policy. Empty: none.',
+    default: '',
+    parse: pageUrl,
   },
   host: {
     name: 'POSTERN_HTTP_HOST',
@@ -214,6 +262,36 @@ export const settings = {
       'The id of the plan for projects that customers create. Empty: only administrators can create projects.',
     default: '',
     parse: (value: string) => (value === '' ? undefined : integer(1, Number.MAX_SAFE_INTEGER)(value)),
+  },
+  customerAllowServiceMta: {
+    name: 'POSTERN_CUSTOMER_ALLOW_SERVICE_MTA',
+    about:
+      "Whether projects that customers create may use the operator's own MTAs (`allow_service_mta`). The default is true: " +
+      'otherwise, on an installation without Amazon SES, such a project cannot add a domain until an administrator allows ' +
+      "it. The plan's limits and the policies apply in either case.",
+    default: 'true',
+    parse: (value: string) => oneOf('true', 'false')(value) === 'true',
+  },
+  customerSignUp: {
+    name: 'POSTERN_CUSTOMER_SIGN_UP',
+    about:
+      "Whether people can sign up for an account in the customers' web app. It needs POSTERN_SYSTEM_MAIL_FROM and " +
+      'POSTERN_MTA_HOSTS, because every address is confirmed by a link. Otherwise, people need an invitation to a project.',
+    default: 'false',
+    parse: (value: string) => oneOf('true', 'false')(value) === 'true',
+  },
+  signUpsPerDay: {
+    name: 'POSTERN_SIGN_UPS_PER_DAY',
+    about:
+      'Maximum sign-ups per UTC day, confirmed or not. Further sign-ups are rejected with `rate_limited`.',
+    default: '500',
+    parse: integer(1, 1_000_000),
+  },
+  signUpsPerNetwork: {
+    name: 'POSTERN_SIGN_UPS_PER_DAY_PER_ADDRESS',
+    about: 'Maximum sign-ups per UTC day from one address (IPv6: one /64 network).',
+    default: '10',
+    parse: integer(1, 1_000_000),
   },
   ...capSettings,
   max_bytes_per_day: {

@@ -71,6 +71,15 @@ function httpUrl(value: string): URL {
   return url
 }
 
+/** A page for people. */
+export function pageUrl(value: string): string | undefined {
+  if (value === '') return undefined
+  const url = httpUrl(value)
+  if (url.username !== '' || url.password !== '')
+    throw new Wrong('must not contain a user name or a password')
+  return url.href
+}
+
 export function networks(value: string): string[] {
   const entries = list(value)
   for (const entry of entries) {

@@ -1,12 +1,18 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { performBulkActions } from '../admin/bulk/perform-bulk.ts'
 import type { Config } from '../config/config.ts'
+import { accountKeyOf } from '../core/control/access/account-key.ts'
+import { Accounts } from '../core/control/access/accounts.ts'
 import { type BetterAuth, createBetterAuth } from '../core/control/access/better-auth.ts'
+import { BetterAuthCalls } from '../core/control/access/better-auth-calls.ts'
 import type { KeyTiming } from '../core/control/access/issuer-keys.ts'
 import { externalIssuer, ownIssuer } from '../core/control/access/issuers.ts'
+import { Passkeys } from '../core/control/access/passkeys.ts'
 import { backoffKeyOf, PasswordBackoff } from '../core/control/access/password-backoff.ts'
 import { resetKeyOf } from '../core/control/access/password-reset.ts'
+import { SecondFactors } from '../core/control/access/second-factors.ts'
 import { SignIn } from '../core/control/access/sign-in.ts'
+import { SignInRecords } from '../core/control/access/sign-in-records.ts'
 import { type Authenticate, createAuthenticate } from '../core/control/access/verify-access-token.ts'
 import { BatchedKeyLookup } from '../core/control/api-keys/batched-key-lookup.ts'
 import { LastUsed } from '../core/control/api-keys/last-used.ts'
@@ -17,7 +23,7 @@ import type { DomainDeps } from '../core/control/domains/domains.ts'
 import type { EndpointDeps } from '../core/control/endpoints/endpoints.ts'
 import type { EndpointCommandDeps } from '../core/control/endpoints/test-and-replay.ts'
 import { invitationKeyOf } from '../core/control/members/invitations.ts'
-import { createSystemMail, type SystemMail } from '../core/control/notifications/system-mail.ts'
+import { createSystemMail, type SystemMailSender } from '../core/control/notifications/system-mail.ts'
 import { forwardConfirmationKeyOf } from '../core/control/routes/forward-confirmations.ts'
 import { Vault } from '../core/control/secrets/vault.ts'
 import { FeedbackGroups } from '../core/mail/feedback/feedback-groups.ts'
@@ -78,6 +84,9 @@ export interface Context {
   replicas: Replicas
   auth: BetterAuth
   signIn: SignIn
+  accounts: Accounts
+  secondFactors: SecondFactors
+  passkeys: Passkeys
   authenticate: Authenticate
   vault: Vault
   /** `ses` is undefined if it is not configured. */
@@ -102,7 +111,7 @@ export interface Context {
   sending: Sending
   feedback: FeedbackGroups
   /** Undefined if no MTA or no sender address is configured. */
-  systemMail: SystemMail | undefined
+  systemMail: SystemMailSender | undefined
   close(): Promise<void>
 }
 
@@ -171,6 +180,9 @@ export function createContext(
     key: backoffKeyOf(config.authSecrets),
     isHttps: config.publicUrl.protocol === 'https:',
   })
+  const calls = new BetterAuthCalls({ auth, origin: config.publicUrl.origin, backoff })
+  const records = new SignInRecords(identity, onError)
+  const signIn = new SignIn({ auth, calls, records, db: identity, issuer })
   const mails = systemMail(config, providers.service)
   const sesSends = sesTransport(config, log)
   const transports = { service: providers.service, ...(sesSends && { ses: sesSends }) }
@@ -190,7 +202,16 @@ export function createContext(
     home,
     replicas,
     auth,
-    signIn: new SignIn({ auth, db: identity, issuer, backoff, mailsResets: mails !== undefined, onError }),
+    signIn,
+    accounts: new Accounts({
+      ...{ db: identity, calls, records, signIn },
+      sendsMail: mails !== undefined,
+      signUp: config.customerSignUp
+        ? { ofNetwork: config.signUpsPerNetwork, all: config.signUpsPerDay }
+        : undefined,
+    }),
+    secondFactors: new SecondFactors({ auth, db: identity, calls, records, signIn }),
+    passkeys: new Passkeys({ db: identity, calls, records, signIn }),
     authenticate,
     vault,
     providers,
@@ -293,10 +314,12 @@ function sesTransport(
 }
 
 function systemMail(
-  { systemMailFrom: from, mtaHosts: hosts }: Config,
-  service: Transport,
-): SystemMail | undefined {
-  return from === undefined || hosts.length === 0 ? undefined : createSystemMail(service, from)
+  { systemMailFrom: from, mtaHosts, publicUrl, installationName: name, supportEmail, supportUrl }: Config,
+  transport: Transport,
+): SystemMailSender | undefined {
+  if (from === undefined || mtaHosts.length === 0) return undefined
+  const operator = { name, supportEmail: supportEmail ?? null, supportUrl: supportUrl ?? null }
+  return createSystemMail({ transport, from, operator, publicUrl, returnPathOf: () => from })
 }
 
 export const auditSignerOf = ({
@@ -365,6 +388,7 @@ export const workerDeps = ({
     perAddress: config.forwardConfirmationsPerAddress,
   },
   resetKey: resetKeyOf(config.authSecrets),
+  accountKey: accountKeyOf(config.authSecrets),
   publicUrl: config.publicUrl,
 })
 

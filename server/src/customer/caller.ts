@@ -25,11 +25,14 @@ export interface KeyCaller {
 
 export type Caller = MemberCaller | KeyCaller
 
-/** The user. For operations that no API key can call. */
-export function userOf(caller: Caller): User {
+/** For operations that no API key can call. */
+function memberOf(caller: Caller): MemberCaller {
   if (caller.kind === 'key') throw new Error('an API key called an operation for members only')
-  return caller.user
+  return caller
 }
+
+export const userOf = (caller: Caller): User => memberOf(caller).user
+export const roleOf = (caller: Caller): Role => memberOf(caller).role
 
 /** The caller of an operation outside any project. */
 export interface UserCaller {

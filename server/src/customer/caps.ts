@@ -30,6 +30,7 @@ export const capsOfPosts: Readonly<Partial<Record<OperationId, Creates>>> = {
   'messages.cancel': 'creates nothing',
   'notices.appeal': 'creates nothing',
   'suppressions.create': ['max_suppressions'],
+  'suppressions.import': ['max_suppressions'],
   'endpoints.create': ['max_endpoints'],
   'endpoints.rotate': 'creates nothing',
   'endpoints.test': 'creates nothing',

@@ -9,7 +9,7 @@ import type { OperationId } from './roles.ts'
  *   domain    limited to the key's domain: other domains' resources are omitted from lists and return 404
  *   refused   the operation concerns the whole project, or no API key can call it
  *
- * Suppressions, endpoints and usage concern all of a project's domains, so a bound key cannot read or change them.
+ * Suppressions, endpoints, usage and delivery figures concern all of a project's domains, so a bound key cannot read or change them.
  */
 export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'projects.create': 'refused',
@@ -70,10 +70,13 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
 
   'suppressions.list': 'refused',
   'suppressions.show': 'refused',
+  'suppressions.export': 'refused',
   'suppressions.create': 'refused',
+  'suppressions.import': 'refused',
   'suppressions.delete': 'refused',
 
   'usage.show': 'refused',
+  'mailbox-providers.show': 'refused',
   'sending.explain': 'refused',
 
   'notices.list': 'refused',

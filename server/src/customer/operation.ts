@@ -44,8 +44,12 @@ export interface CustomerDeps {
   endpointCommands: EndpointCommandDeps
   caps: Caps
   sendingRules: SendingRules
-  /** The plan for projects that customers create. Undefined if customers cannot create projects. */
-  planId: number | undefined
+  /** Projects that customers create. */
+  newProjects: {
+    /** Undefined if customers cannot create projects. */
+    planId: number | undefined
+    allowServiceMta: boolean
+  }
 }
 
 interface Described {

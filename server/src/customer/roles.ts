@@ -70,10 +70,13 @@ export const allowedRoles = {
 
   'suppressions.list': everyone,
   'suppressions.show': everyone,
+  'suppressions.export': everyone,
   'suppressions.create': builders,
+  'suppressions.import': builders,
   'suppressions.delete': builders,
 
   'usage.show': everyone,
+  'mailbox-providers.show': everyone,
   'sending.explain': everyone,
 
   'notices.list': everyone,

@@ -26,6 +26,7 @@ import { testEndpointOperation } from './endpoints/test-endpoint.ts'
 import { acceptInvitationOperation } from './invitations/accept-invitation.ts'
 import { listInvitationsQuery } from './invitations/list-invitations.ts'
 import { type LargeBodyDeps, shareLargeBodies } from './large-bodies.ts'
+import { showMailboxProvidersQuery } from './mailbox-providers/show-mailbox-providers.ts'
 import { createMemberOperation } from './members/create-member.ts'
 import { deleteMemberOperation } from './members/delete-member.ts'
 import { editMemberOperation } from './members/edit-member.ts'
@@ -58,6 +59,8 @@ import { showRoute } from './routing/show-route.ts'
 import { explainSendingQuery } from './sending/explain-sending.ts'
 import { createSuppressionOperation } from './suppressions/create-suppression.ts'
 import { deleteSuppressionOperation } from './suppressions/delete-suppression.ts'
+import { exportSuppressionsQuery } from './suppressions/export-suppressions.ts'
+import { importSuppressionsOperation } from './suppressions/import-suppressions.ts'
 import { listSuppressionsQuery } from './suppressions/list-suppressions.ts'
 import { showSuppressionQuery } from './suppressions/show-suppression.ts'
 import { showUsageQuery } from './usage/show-usage.ts'
@@ -94,10 +97,13 @@ export const customerOperations: readonly CustomerOperation[] = [
 
   listSuppressionsQuery,
   createSuppressionOperation,
+  importSuppressionsOperation,
+  exportSuppressionsQuery,
   showSuppressionQuery,
   deleteSuppressionOperation,
 
   showUsageQuery,
+  showMailboxProvidersQuery,
   explainSendingQuery,
 
   listNoticesQuery,

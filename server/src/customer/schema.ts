@@ -16,6 +16,7 @@ import {
 } from '../platform/http/route-schema.ts'
 import type { Access } from './authenticate-request.ts'
 import type { CustomerOperation, Mutation } from './operation.ts'
+import { allowedRoles } from './roles.ts'
 import { neededScopes } from './scopes.ts'
 
 /** Route schemas of customers' operations, for validation by Fastify and for the OpenAPI document. */
@@ -47,7 +48,8 @@ const documentedId = ({ id }: CustomerOperation, project: Access['project']): st
 
 export function schemaOf(operation: CustomerOperation, { project }: RoutePath): object {
   const { id, summary, description } = operation
-  const isForKeys = neededScopes[id] !== null
+  const scope = neededScopes[id]
+  const roles = allowedRoles[id]
   return {
     operationId: documentedId(operation, project),
     summary,
@@ -55,8 +57,10 @@ export function schemaOf(operation: CustomerOperation, { project }: RoutePath): 
     tags: [`customer.${id.split('.')[0]}`],
     security: [
       ...(project === 'of key' ? [] : [{ accessToken: [] }]),
-      ...(isForKeys ? [{ apiKey: [] }] : []),
+      ...(scope === null ? [] : [{ apiKey: [] }]),
     ],
+    ...(scope !== null && { 'x-scopes': [scope] }),
+    ...(project === 'in path' && roles !== 'signed in' && { 'x-roles': roles }),
     params: paramsOf(operation, project),
     ...requestOf(operation),
     response: {

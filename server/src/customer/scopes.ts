@@ -65,10 +65,13 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
 
   'suppressions.list': 'suppressions:read',
   'suppressions.show': 'suppressions:read',
+  'suppressions.export': 'suppressions:read',
   'suppressions.create': 'suppressions:write',
+  'suppressions.import': 'suppressions:write',
   'suppressions.delete': 'suppressions:write',
 
   'usage.show': 'usage:read',
+  'mailbox-providers.show': 'usage:read',
   // Reveals what sending a message reveals.
   'sending.explain': 'messages:send',
 

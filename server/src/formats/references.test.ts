@@ -76,7 +76,20 @@ describe('references in a text', () => {
     assert.deepEqual(referencesIn('2026-13-45 and 20261114').days, [])
   })
 
+  test('are not the ids in the queries of URLs, which can be secrets', () => {
+    for (const text of [
+      'https://customer.example/reset?id=0123456789',
+      'https://x.example/?a=1&id=0123456789',
+    ])
+      assert.deepEqual(referencesIn(text).queueIds, [], text)
+  })
+
   test('never contain a token as another reference', () => {
+    // A line break in the token that is not a soft one.
+    assert.deepEqual(
+      referencesIn(`Return-Path: boun\nce-${token.slice(7)}@bounces.customer.example`).addresses,
+      [],
+    )
     for (const text of [token, `id ${token}`, `queued as ${token}`, `to ${token}@bounces.customer.example`]) {
       const { queueIds, addresses } = referencesIn(text)
       assert.deepEqual([queueIds, addresses], [[], []], text)
@@ -92,6 +105,14 @@ describe('references in a text', () => {
     const hostile = [
       many(() => 'bounce-'),
       many(() => '<'),
+      many(() => '\n'),
+      many(() => 'a\n'),
+      many(() => 'abcde\n'),
+      many(() => 'a'),
+      many(() => '-'),
+      many(() => `${'!'.repeat(64)}@${'a'.repeat(63)}`),
+      many(() => `${'a'.repeat(64)}@${'a'.repeat(40)}`),
+      many(() => `date:${'('.repeat(95)}\n`),
       many(() => '='),
       many(() => ' \t'),
       many(() => '\r\n '),

@@ -28,6 +28,8 @@ export interface MessageReference {
 const atMost = { tokens: 2_000, messages: 50, queueIds: 50, addresses: 10, days: 5 }
 const tokenPrefix = 'bounce-'
 const tokenLength = 55
+/** `a@b.c`, and queue ids. */
+const shortestReference = 5
 
 export function referencesIn(text: string): References {
   // A soft line break (RFC 2045 §6.7) may divide a token, but at the end of other lines, `=` belongs to the text.
@@ -36,6 +38,8 @@ export function referencesIn(text: string): References {
     .replaceAll(/\r?\n[ \t]/g, ' ')
     .split('\n')
     .map((line) => line.trim())
+    // Most lines of hostile text are shorter than any reference.
+    .filter((line) => line.length >= shortestReference)
   return {
     tokens: first(atMost.tokens, forms.flatMap(tokensIn)),
     messages: messagesIn(forms),
@@ -75,17 +79,17 @@ function messagesIn(forms: readonly string[]): MessageReference[] {
 }
 
 const queueIdForms = [
-  // Received: … with ESMTPS id 4XbW5L3zqT; Postfix and KumoMTA: queued as, id=, ids=; RFC 3464 extensions: X-…-Queue-ID.
-  /(?<![\w.-])(?:ids?[= ]|queued as |[\w-]{0,20}queue-id: ?)<?([\w.-]{5,64})/gi,
+  // Received: … with ESMTPS id 4XbW5L3zqT; Postfix and KumoMTA: queued as, id=, ids=; RFC 3464 extensions: X-…-Queue-ID. The
+  // `id` in the query of a URL can be a secret.
+  /(?<![\w.?&;-])(?:ids?[= ]|queued as |[\w-]{0,20}queue-id: ?)<?([\w.-]{5,64})/gi,
   // Logs of Postfix, sendmail and Exim: the id after the process or the time.
   /(?:\]: |\d\d:\d\d:\d\d )([\w-]{5,64})(?=[: ])/g,
 ]
 
 function queueIdsIn(lines: readonly string[]): string[] {
-  const words = lines.filter((line) => line !== '')
-  const isOneWord = words.length === 1 && /^[\w.-]{5,64}$/.test(words[0] ?? '')
+  const isOneWord = lines.length === 1 && /^[\w.-]{5,64}$/.test(lines[0] ?? '')
   const found = isOneWord
-    ? words
+    ? lines
     : lines.flatMap((line) =>
         queueIdForms.flatMap((form) => [...line.matchAll(form)].map(([, id = '']) => id)),
       )
@@ -97,18 +101,22 @@ const isOtherReference = (id: string): boolean =>
 
 /** SES replaces the Message-ID with its own id. */
 const sesIdsIn = (text: string): string[] =>
-  [...text.matchAll(/([\w-]{20,64})@(?:[a-z0-9-]{1,40}\.)?amazonses\.com/gi)].map(([, id = '']) => id)
+  [...text.matchAll(/(?<![\w-])([\w-]{20,64})@(?:[a-z0-9-]{1,40}\.)?amazonses\.com/gi)].map(
+    ([, id = '']) => id,
+  )
 
 const recipientField =
   /^(?:to|cc|delivered-to|x-original-to|envelope-to|original-rcpt-to|final-recipient|original-recipient|x-failed-recipients)[ \t]?:/i
-const address = /(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g
+/** A token that a line break divides. What was looked up is recorded, and must not contain one. */
+const partOfToken = /[a-z2-7]{38}/
+const address = /(?<![\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g
 
 function addressesIn(lines: readonly string[]): string[] {
   const named = lines.filter((line) => recipientField.test(line))
   return (named.length > 0 ? named : lines)
     .flatMap((line) => [...line.matchAll(address)])
     .map(([found]) => found.toLowerCase())
-    .filter((found) => !found.includes(tokenPrefix))
+    .filter((found) => !found.includes(tokenPrefix) && !partOfToken.test(found))
 }
 
 const dateField = /^(?:date|arrival-date|received-date)[ \t]?:(.{1,100})/i

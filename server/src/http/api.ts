@@ -12,10 +12,12 @@ import { refuseOtherMethods } from '../platform/http/allowed-methods.ts'
 import { createRateLimit, networkOf } from '../platform/http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from '../platform/http/server.ts'
 import { signInRoutes } from '../signin/routes.ts'
-import { builtConsole, consoleRoutes } from './console-files.ts'
+import { docsRoutes } from './docs-files.ts'
 import { healthzSchema, readyzSchema } from './health-schemas.ts'
+import { installationRoutes } from './installation.ts'
 import { registerOpenapi } from './openapi.ts'
 import { cachedReadiness, requireReady } from './readiness.ts'
+import { builtWeb, webRoutes } from './web-files.ts'
 
 /** `postern api`: every HTTP plane in one server. */
 export interface Api {
@@ -27,7 +29,7 @@ export interface Api {
   retire(): void
 }
 
-export function createApi(context: Context, consoleFolder = builtConsole): Api {
+export function createApi(context: Context, webFolder = builtWeb): Api {
   const { config, log, db, cells, authenticate, domains, endpoints, orders, signIn, sending } = context
   const app = createHttpServer({
     log,
@@ -56,6 +58,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
       onRequest: ({ ip }) => addressLimit(networkOf(ip)),
     })),
   )
+  installationRoutes(app, { config, acceptsSignUps: context.accounts.acceptsSignUps, addressLimit })
   // Without this, keep-alive connections would delay the process's shutdown.
   app.addHook('onSend', async (_request, reply) => {
     if (retired) reply.header('connection', 'close')
@@ -79,7 +82,7 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     endpointCommands: orders,
     caps: config,
     sendingRules: sending.rules,
-    planId: config.customerPlanId,
+    newProjects: { planId: config.customerPlanId, allowServiceMta: config.customerAllowServiceMta },
     authenticate,
     addressLimit,
     callerLimits: {
@@ -97,12 +100,23 @@ export function createApi(context: Context, consoleFolder = builtConsole): Api {
     addressLimit,
   })
   forwardPageRoutes(app, { customer: db.customer, addressLimit })
-  signInRoutes(app, { signIn, publicOrigin: config.publicUrl.origin, addressLimit })
-  consoleRoutes(app, {
-    folder: consoleFolder,
-    // Rate-limited separately, so that loading the console does not use up the address's API request limit.
-    addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
+  signInRoutes(app, {
+    ...{
+      signIn,
+      accounts: context.accounts,
+      secondFactors: context.secondFactors,
+      passkeys: context.passkeys,
+    },
+    publicOrigin: config.publicUrl.origin,
+    addressLimit,
   })
+  const web = {
+    folder: webFolder,
+    // Rate-limited separately, so that loading the pages does not use up the address's API request limit.
+    addressLimit: createRateLimit(config.requestsPerAddress, 'this address'),
+  }
+  webRoutes(app, web)
+  docsRoutes(app, web)
 
   return {
     app,

@@ -22,8 +22,8 @@ them can read everything. The extension \`x-rights\` of an operation lists the r
 
 All other operations under \`/v1\`, except \`/v1/auth\`, are for customers. Project members use an access token, and
 applications use a project API key, which is also sent as a bearer token. A member's role determines what the member can
-do (\`insufficient_role\`), and an API key's scopes determine what the key can do (\`insufficient_scope\`). A request for a
-project that you are not a member of returns 404.
+do (\`insufficient_role\`); the extension \`x-roles\` of an operation lists the roles that allow it. An API key's scopes
+determine what the key can do (\`insufficient_scope\`); the extension \`x-scopes\` lists the scope that an operation needs. A request for a project that you are not a member of returns 404.
 
 Only \`/v1/auth\` uses a cookie, which identifies the session.
 
@@ -232,6 +232,11 @@ const ownTags: Tag[] = [
     description: "A project's usage and limits.",
   },
   {
+    name: 'mailbox-providers',
+    'x-displayName': 'Mailbox providers',
+    description: "Delivery figures by operator of the recipients' mailboxes, such as Gmail.",
+  },
+  {
     name: 'reputation',
     'x-displayName': 'Reputation',
     description: "How a project's score is computed.",
@@ -271,6 +276,11 @@ const ownTags: Tag[] = [
     name: 'denials',
     'x-displayName': 'Denials',
     description: 'Denied requests from signed-in users.',
+  },
+  {
+    name: 'installation',
+    'x-displayName': 'Installation',
+    description: "The operator's name, logo and links.",
   },
   {
     name: 'health',

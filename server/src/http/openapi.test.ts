@@ -93,7 +93,10 @@ describe('the OpenAPI document', () => {
       app.post('/plans', { schema: { body: Plan } }, () => null)
     })
     const plan = { $ref: '#/components/schemas/Plan' }
-    assert.deepEqual(components['schemas'], {
+    // The events of the webhooks are always in the document.
+    const made = components['schemas'] as Record<string, object>
+    const ours = Object.entries(made).filter(([name]) => !name.endsWith('Event'))
+    assert.deepEqual(Object.fromEntries(ours), {
       Plan: {
         type: 'object',
         required: ['title'],
@@ -128,43 +131,5 @@ describe('the OpenAPI document', () => {
       }),
       /Two different schemas have the title "Thing"/,
     )
-  })
-})
-
-describe('/docs', () => {
-  test('is a page that loads scripts only from this server', async () => {
-    const response = await fetch(`${api.url}/docs`)
-    assert.equal(response.status, 200)
-    assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
-    const policy = Object.fromEntries(
-      (response.headers.get('content-security-policy') ?? '').split('; ').map((directive) => {
-        const [name, ...sources] = directive.split(' ')
-        return [name, sources.join(' ')]
-      }),
-    )
-    assert.equal(policy['default-src'], "'none'")
-    assert.equal(policy['script-src'], "'self'")
-    assert.equal(policy['connect-src'], "'self'")
-    assert.equal(policy['frame-ancestors'], "'none'")
-
-    const html = await response.text()
-    assert.doesNotMatch(html, /(https?:)?\/\/\w/, 'the page names an address outside of this server')
-    assert.doesNotMatch(html, /<script(?![^>]*\ssrc=)|\son\w+=/, 'the page has a script in it')
-    for (const [, address] of html.matchAll(/\b(?:src|href)="(\/[^"]*)"/g)) {
-      assert.equal((await fetch(`${api.url}${address}`)).status, 200, address)
-    }
-  })
-
-  test('serves its script with and without gzip', async () => {
-    const bodies = ['gzip', 'identity'].map(async (encoding) => {
-      const response = await fetch(`${api.url}/docs/scalar.js`, { headers: { 'accept-encoding': encoding } })
-      assert.equal(response.status, 200)
-      assert.equal(response.headers.get('content-type'), 'text/javascript; charset=utf-8')
-      assert.equal(response.headers.get('content-encoding'), encoding === 'gzip' ? 'gzip' : null)
-      return response.text()
-    })
-    const [compressed, plain] = await Promise.all(bodies)
-    assert.match(plain ?? '', /createApiReference/)
-    assert.equal(compressed, plain)
   })
 })

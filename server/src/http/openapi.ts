@@ -1,9 +1,10 @@
 import swagger from '@fastify/swagger'
-import type { RateLimit } from '../platform/http/rate-limit.ts'
+import type { FastifyRequest } from 'fastify'
+import { networkOf, type RateLimit } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
 import { NamedSchemas, type Schema } from './named-schemas.ts'
 import { conventions, tags } from './openapi-conventions.ts'
-import { referenceRoutes } from './reference.ts'
+import { webhooks, webhookTag } from './webhook-events.ts'
 
 /**
  * The OpenAPI document, generated from the schemas that validate requests, so it always matches the behaviour.
@@ -17,6 +18,7 @@ export interface OpenapiDocument {
   servers: object[]
   tags: { name: string }[]
   paths: Record<string, Record<string, Operation>>
+  webhooks: Record<string, object>
   components: Record<string, object>
 }
 
@@ -37,8 +39,8 @@ export interface Operation {
 type Content = Record<string, { schema: Schema | undefined }>
 
 /**
- * Serves the document at /openapi.json, and in readable form at /docs. Must be called before the routes are
- * registered: only routes registered afterwards are in the document.
+ * Serves the document at /openapi.json; its readable form is part of the documentation (site/reference). Must be called
+ * before the routes are registered: only routes registered afterwards are in the document.
  */
 export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void {
   // Called directly and not registered: a registered plugin runs when the server starts, too late to see the routes.
@@ -75,7 +77,16 @@ export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void 
       if (error) throw error
     },
   )
-  referenceRoutes(app, () => openapiText(app), addressLimit)
+  const options = {
+    schema: { hide: true },
+    onRequest: (request: FastifyRequest) => addressLimit(networkOf(request.ip)),
+  }
+  // Built on the first request, when all routes exist.
+  let text: string | undefined
+  app.get('/openapi.json', options, (_request, reply) => {
+    text ??= openapiText(app)
+    return reply.type('application/json; charset=utf-8').send(text)
+  })
 }
 
 /** Called once the server is ready. */
@@ -118,8 +129,9 @@ function finish({ openapi, info, servers, paths, components }: OpenapiDocument):
     openapi,
     info,
     servers,
-    tags: tags.filter(({ name }) => used.includes(name)),
+    tags: [...tags.filter(({ name }) => used.includes(name)), webhookTag],
     paths: finishedPaths,
+    webhooks: webhooks((schema) => named.refer(schema)),
     components: { ...components, schemas: named.all() },
   }
   // The document as served, without undefined members.

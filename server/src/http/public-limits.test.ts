@@ -29,6 +29,8 @@ describe('the limit per address', () => {
     ['/v1/auth/session', 401],
     ['/v1/auth/sessions', 401],
     ['/readyz', 200],
+    ['/v1/installation', 200],
+    ['/v1/installation/logo', 404],
   ] as const) {
     test(`applies to ${path}`, async () => {
       const { url } = await start()

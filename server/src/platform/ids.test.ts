@@ -14,3 +14,11 @@ test('daysOf returns the bounds of the first and the last UTC day covered by the
   const two = daysOf([next, late])
   assert.deepEqual([two.first, two.last > next], [one.first, true])
 })
+
+test('daysOf returns ids for the last time that an id can contain', () => {
+  const last = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
+  assert.deepEqual(daysOf([last]), {
+    first: 'fffffed0-3000-0000-0000-000000000000',
+    last: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  })
+})

@@ -6,6 +6,8 @@ let page = Buffer.alloc(0)
 let used = 0
 
 const dayMs = 24 * 3600_000
+/** The latest time that a UUIDv7 can contain. Its day is not complete. */
+const latestMs = 2 ** 48 - 1
 
 /**
  * The smallest and the largest possible id for the UTC days on which the specified ids were created. The mail tables are
@@ -18,7 +20,8 @@ const dayMs = 24 * 3600_000
 export function daysOf(ids: readonly string[]): { first: string; last: string } {
   const days = ids.map((id) => Math.floor(madeAt(id).getTime() / dayMs))
   const at = (ms: number, rest: string) => dashed(ms.toString(16).padStart(12, '0') + rest.repeat(20))
-  return { first: at(Math.min(...days) * dayMs, '0'), last: at((Math.max(...days) + 1) * dayMs - 1, 'f') }
+  const end = Math.min((Math.max(...days) + 1) * dayMs - 1, latestMs)
+  return { first: at(Math.min(...days) * dayMs, '0'), last: at(end, 'f') }
 }
 
 /** The creation time of a UUIDv7. */

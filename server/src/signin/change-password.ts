@@ -25,6 +25,6 @@ export const changePassword = signInOperation({
     401: '`unauthenticated`: the current password is wrong, there is no session, a second factor is set up but was not verified in this session, or the request comes from another site.',
     429: tooManyAttempts,
   },
-  run: ({ signIn, browser, body }) =>
-    signIn.changePassword(browser, body.current_password, body.new_password),
+  run: ({ accounts, browser, body }) =>
+    accounts.changePassword(browser, body.current_password, body.new_password),
 })

@@ -20,5 +20,5 @@ export const enrollTotp = signInOperation({
     409: '`already_exists`: a second factor is already set up.',
     429: tooManyAttempts,
   },
-  run: ({ signIn, browser, body }) => signIn.startTotp(browser, body.password),
+  run: ({ secondFactors, browser, body }) => secondFactors.startTotp(browser, body.password),
 })

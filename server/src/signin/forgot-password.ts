@@ -20,5 +20,5 @@ export const forgotPassword = signInOperation({
     404: '`not_found`: this installation does not send password reset links.',
     429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
-  run: ({ signIn, browser, body }) => signIn.forgotPassword(browser, body.email),
+  run: ({ accounts, browser, body }) => accounts.forgotPassword(browser, body.email),
 })

@@ -6,7 +6,12 @@
  */
 import type { FastifyRequest } from 'fastify'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
-import type { Browser, SignIn, SignInResponse } from '../core/control/access/sign-in.ts'
+import type { Accounts } from '../core/control/access/accounts.ts'
+import type { SignInResponse } from '../core/control/access/better-auth-calls.ts'
+import type { Browser } from '../core/control/access/browser.ts'
+import type { Passkeys } from '../core/control/access/passkeys.ts'
+import type { SecondFactors } from '../core/control/access/second-factors.ts'
+import type { SignIn } from '../core/control/access/sign-in.ts'
 import { PosternError } from '../platform/errors.ts'
 import { refuseOtherMethods } from '../platform/http/allowed-methods.ts'
 import { decodeParameters } from '../platform/http/parameters.ts'
@@ -43,6 +48,9 @@ export interface SignInOperation<
   failures?: Record<number, string>
   run(call: {
     signIn: SignIn
+    accounts: Accounts
+    secondFactors: SecondFactors
+    passkeys: Passkeys
     browser: Browser
     body: Static<Body>
     params: Static<Params>
@@ -52,6 +60,9 @@ export interface SignInOperation<
 
 export interface SignInDeps {
   signIn: SignIn
+  accounts: Accounts
+  secondFactors: SecondFactors
+  passkeys: Passkeys
   publicOrigin: string
   addressLimit: RateLimit
 }
@@ -59,6 +70,16 @@ export interface SignInDeps {
 export const tooManyRequests =
   '`rate_limited`: too many requests from this address. Try again after the time in `Retry-After`.'
 export const tooManyAttempts = '`rate_limited`: too many attempts. Try again after the time in `Retry-After`.'
+
+/** For changes to the account, in addition to the session. */
+export const OptionalPassword = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description:
+      'Your password. Not required if the second factor was verified in this session within the last 10 minutes.',
+  }),
+)
 
 /** Types the arguments of `run` according to the schemas. */
 export const signInOperation = <Body extends TSchema, Params extends TSchema, Query extends TProperties>(
@@ -71,7 +92,7 @@ export const jwksPath = '/auth/jwks.json'
 export function registerSignIn(
   app: HttpServer,
   operations: readonly SignInOperation[],
-  { signIn, publicOrigin, addressLimit }: SignInDeps,
+  { publicOrigin, addressLimit, ...parts }: SignInDeps,
 ): void {
   for (const operation of operations) {
     const { method, path, response, run } = operation
@@ -86,7 +107,7 @@ export function registerSignIn(
       handler: async (request, reply) => {
         refuseOtherOrigin(request, publicOrigin)
         const { body, params, query } = request
-        const call = { signIn, browser: browserOf(request), body, params, query }
+        const call = { ...parts, browser: browserOf(request), body, params, query }
         const result = await run(call as Parameters<typeof run>[0])
         for (const cookie of result.cookies) reply.header('set-cookie', cookie)
         return response ? reply.send(result.body) : reply.status(204).send()

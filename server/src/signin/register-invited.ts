@@ -8,7 +8,7 @@ export const registerInvited = signInOperation({
   path: '/auth/register',
   summary: 'Register with an invitation',
   description:
-    'Creates an account with the invited address and adds it to the project. No session is created; sign in afterwards. If you already have an account, accept the invitation with `POST /v1/invitations/accept`.',
+    'Creates an account with the invited address, adds it to the project and signs in. If you already have an account, accept the invitation with `POST /v1/invitations/accept`.',
   needsSession: false,
   storesText: true,
   body: Type.Object(
@@ -29,12 +29,12 @@ export const registerInvited = signInOperation({
     },
   ),
   response: Member,
-  success: 'The account is created and added to the project.',
+  success: 'The account is created and added to the project. A cookie is set.',
   failures: {
     401: '`unauthenticated`: the request comes from another site.',
     404: '`not_found`: the invitation is invalid, has already been used, was withdrawn, or has expired.',
     409: '`already_exists`: an account with the invited address already exists.',
     429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
-  run: ({ signIn, browser, body }) => signIn.registerInvited(browser, body),
+  run: ({ accounts, browser, body }) => accounts.registerInvited(browser, body),
 })

@@ -30,5 +30,5 @@ export const resetPassword = signInOperation({
     404: '`not_found`: the link is invalid, has already been used, or has expired.',
     429: '`rate_limited`: too many requests. Try again after the time in `Retry-After`.',
   },
-  run: ({ signIn, browser, body }) => signIn.resetPassword(browser, body.token, body.new_password),
+  run: ({ accounts, browser, body }) => accounts.resetPassword(browser, body.token, body.new_password),
 })

@@ -2,19 +2,38 @@ import Type from 'typebox'
 import { Problem } from '../platform/http/problem.ts'
 import { networkOf } from '../platform/http/rate-limit.ts'
 import type { HttpServer } from '../platform/http/server.ts'
+import { addPasskey } from './add-passkey.ts'
+import { changeEmail } from './change-email.ts'
 import { changePassword } from './change-password.ts'
+import { confirmEmail } from './confirm-email.ts'
+import { confirmSignUp } from './confirm-sign-up.ts'
+import { deleteAccount } from './delete-account.ts'
+import { deletePasskey } from './delete-passkey.ts'
+import { disableTotp } from './disable-totp.ts'
+import { endOtherSessions } from './end-other-sessions.ts'
 import { endSession } from './end-session.ts'
 import { enrollTotp } from './enroll-totp.ts'
 import { forgotPassword } from './forgot-password.ts'
 import { issueToken } from './issue-token.ts'
 import { listActivity } from './list-activity.ts'
+import { listPasskeys } from './list-passkeys.ts'
 import { listSessions } from './list-sessions.ts'
 import { jwksPath, registerSignIn, type SignInDeps, tooManyRequests } from './operation.ts'
 import { registerInvited } from './register-invited.ts'
+import { renamePasskey } from './rename-passkey.ts'
+import { renewBackupCodes } from './renew-backup-codes.ts'
+import { replaceTotp } from './replace-totp.ts'
 import { resetPassword } from './reset-password.ts'
+import { showInvitation } from './show-invitation.ts'
 import { showSession } from './show-session.ts'
 import { signIn } from './sign-in.ts'
+import { signInWithPasskey } from './sign-in-with-passkey.ts'
 import { signOut } from './sign-out.ts'
+import { signUp } from './sign-up.ts'
+import { startAddingPasskey } from './start-adding-passkey.ts'
+import { startPasskeySignIn } from './start-passkey-sign-in.ts'
+import { startTotpReplacement } from './start-totp-replacement.ts'
+import { undoEmail } from './undo-email.ts'
 import { verifyBackupCode } from './verify-backup-code.ts'
 import { verifyTotp } from './verify-totp.ts'
 
@@ -28,11 +47,30 @@ const operations = [
   listSessions,
   listActivity,
   endSession,
+  endOtherSessions,
   changePassword,
   forgotPassword,
   resetPassword,
   enrollTotp,
+  startTotpReplacement,
+  replaceTotp,
+  disableTotp,
+  renewBackupCodes,
+  listPasskeys,
+  startAddingPasskey,
+  addPasskey,
+  renamePasskey,
+  deletePasskey,
+  startPasskeySignIn,
+  signInWithPasskey,
+  showInvitation,
   registerInvited,
+  signUp,
+  confirmSignUp,
+  changeEmail,
+  confirmEmail,
+  undoEmail,
+  deleteAccount,
 ]
 
 const jwksSchema = {

@@ -1,6 +1,8 @@
+import { purgeEmailChanges } from '../core/control/access/email-change.ts'
 import { purgeFailures } from '../core/control/access/password-backoff.ts'
 import { purgeDailyCounts, purgeResets } from '../core/control/access/password-reset.ts'
 import { purgeSignIns } from '../core/control/access/purge.ts'
+import { purgeSignUps } from '../core/control/access/sign-up.ts'
 import { purgeActivity } from '../core/control/activity/activity.ts'
 import { maintainAttention } from '../core/control/attention/attention.ts'
 import { runCheckpoints, type SignerConnection } from '../core/control/audit/checkpoints.ts'
@@ -11,6 +13,7 @@ import { purgeDiscards } from '../core/control/discards/discards.ts'
 import { purgeEvidence } from '../core/control/evidence/evidence.ts'
 import { purgeIdempotency } from '../core/control/idempotency/idempotency.ts'
 import { purgeExpiredInvitations } from '../core/control/members/invitations.ts'
+import { purgeSystemMails } from '../core/control/notifications/system-mails.ts'
 import { purgeFirings } from '../core/control/policies/firings.ts'
 import { purgeConfirmationMails } from '../core/control/routes/forward-confirmations.ts'
 import type { MasterKeys } from '../core/control/secrets/master-keys.ts'
@@ -18,6 +21,7 @@ import { foldTotals } from '../core/mail/counters/totals.ts'
 import { purgeEndedPaces } from '../core/mail/dispatch/claims.ts'
 import { purgeDiscardProgress } from '../core/mail/dispatch/discards.ts'
 import { dropBodies } from '../core/mail/dispatch/partitions.ts'
+import { countEvents } from '../core/mail/mailbox-providers/count-events.ts'
 import { purgeMailIdempotency } from '../core/mail/messages/idempotency.ts'
 import { purgeApplied } from '../core/outbox/relay-to-mail.ts'
 import type { Cell, Cells } from '../platform/db/cells.ts'
@@ -26,7 +30,7 @@ import { purge, purgeInTransactions } from '../platform/db/purge.ts'
 import type { Logger } from '../platform/telemetry/log.ts'
 import { Counter } from '../platform/telemetry/metrics.ts'
 
-// The jobs that run once per minute: the audit checkpoint, the totals of the overview and the deletion of expired rows. Each is
+// The jobs that run once per minute: the audit checkpoint, the totals of the overview, the figures by mailbox provider and the deletion of expired rows. Each is
 // idempotent and safe to run concurrently, and the failure of one does not prevent the others from running.
 
 export interface ChoreDeps {
@@ -64,8 +68,11 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'old denials': () => purge(db, purgeDenials),
     'old lookups': () => purge(db, purgeLookups),
     'counts of confirmation messages': () => purge(db, purgeConfirmationMails),
+    'old system mail': () => purge(db, purgeSystemMails),
     'failed sign-ins': () => purge(db, purgeFailures),
     'expired password resets': () => purge(db, purgeResets),
+    'expired changes of addresses': () => purge(db, purgeEmailChanges),
+    'expired sign-ups': () => purge(db, purgeSignUps),
     'past daily counts': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),
     'old activity of users': () => purge(db, purgeActivity('user', deps.activityRetentionDays)),
@@ -81,6 +88,8 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
         const done = await dropBodies(mail, deps.bodyRetentionHours)
         if (done.moved + done.dropped.length > 0) log.info({ cell, ...done }, 'dropped bodies of sent mail')
       }),
+    // Last, because it takes half a minute if there is much to catch up.
+    'mail by mailbox provider': () => eachCell(cells, ({ mail }) => countEvents(mail)),
   }
   for (const [chore, run] of Object.entries(chores)) {
     try {

@@ -1,22 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ResetMailDeps, sendDueResets } from '../core/control/access/password-reset.ts'
 import { type CheckDeps, checkDomain, checkDue } from '../core/control/domains/check.ts'
-import { sendDomainNotices } from '../core/control/domains/dns-notices.ts'
 import {
   type ReconcileDeps,
   reconcileDue,
   reconcileIdentity,
 } from '../core/control/domains/reconcile-identities.ts'
-import { sendDisabledNotices } from '../core/control/endpoints/disabled-notices.ts'
-import { sendInterventionMails } from '../core/control/interventions/mails.ts'
-import {
-  type InvitationDeps,
-  sendDueInvitations,
-  sendInvitation,
-} from '../core/control/members/invitations.ts'
-import type { OwnerNoticeDeps } from '../core/control/notifications/owner-notices.ts'
+import { type SystemMailDeps, sendSystemMails } from '../core/control/notifications/system-mails.ts'
 import { runPolicies } from '../core/control/policies/run-policies.ts'
-import { type ConfirmationDeps, sendConfirmations } from '../core/control/routes/forward-confirmations.ts'
+import { type ConfirmationDeps, releaseConfirmations } from '../core/control/routes/forward-confirmations.ts'
 import { keepPartitions } from '../core/mail/dispatch/partitions.ts'
 import { type EvidenceDeps, makeEvidence } from '../core/mail/evidence/make-evidence.ts'
 import { cancelIfScheduled } from '../core/mail/messages/messages.ts'
@@ -39,10 +30,8 @@ import { WebhookDispatcher, type WebhookDispatcherDeps } from './webhook-dispatc
 export type WorkerDeps = CheckDeps &
   ReconcileDeps &
   ChoreDeps &
-  InvitationDeps &
-  ResetMailDeps &
+  SystemMailDeps &
   ConfirmationDeps &
-  OwnerNoticeDeps &
   EvidenceDeps &
   Omit<OutboxRelayDeps, 'mailDb' | 'shards' | 'hints'> & {
     runner: JobRunner
@@ -65,9 +54,7 @@ export type WorkerDeps = CheckDeps &
 /** Limits of one sweep; the next sweep continues. */
 const maxIdentities = 500
 const maxDomains = 2000
-const maxInvitations = 500
-const maxResets = 500
-const maxNotices = 500
+const maxSystemMails = 2000
 const maxConfirmations = 500
 /** A sweep must end before its job expires (platform/jobs/queues.ts), even if a server does not respond. */
 const sweepMs = 90_000
@@ -87,18 +74,17 @@ function jobsOf(deps: WorkerDeps, stopping: AbortSignal): Jobs {
       cron: everyMinute,
       run: async () => void (await checkDue(deps, maxDomains, end())),
     },
-    'domains.notify': { cron: everyMinute, run: () => sendDomainNotices(deps, maxNotices, end()) },
-    'invitations.send': { run: ({ project_id, member_id }) => sendInvitation(deps, project_id, member_id) },
-    'invitations.sweep': { cron: everyMinute, run: () => sendDueInvitations(deps, maxInvitations, end()) },
-    'password-resets.sweep': { cron: everyMinute, run: () => sendDueResets(deps, maxResets, end()) },
-    'endpoints.notify': { cron: everyMinute, run: () => sendDisabledNotices(deps, maxNotices, end()) },
-    'interventions.notify': {
-      cron: everyMinute,
-      run: () => sendInterventionMails(deps, maxNotices, end()),
-    },
+    'system-mail.send': { cron: everyMinute, run: () => sendSystemMails(deps, maxSystemMails, end()) },
     'evidence.make': { cron: everyMinute, run: () => makeEvidence(deps, end()) },
     'policies.evaluate': { cron: everyMinute, run: () => runPolicies(deps, end()) },
-    'forwards.confirm': { cron: everyMinute, run: () => sendConfirmations(deps, maxConfirmations, end()) },
+    'forwards.confirm': {
+      cron: everyMinute,
+      async run() {
+        const signal = end()
+        await releaseConfirmations(deps, maxConfirmations, signal)
+        await sendSystemMails(deps, maxSystemMails, signal)
+      },
+    },
     chores: { cron: everyMinute, run: () => doChores(deps) },
     'messages.cancel': {
       run: ({ project_id, message_id }) =>

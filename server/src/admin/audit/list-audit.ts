@@ -2,9 +2,9 @@ import Type from 'typebox'
 import { AuditEntryView, auditView, searchAudit } from '../../core/control/audit/audit.ts'
 import { shellOperations, systemOperations } from '../../core/control/audit/unattended-operations.ts'
 import { PageQuery, pageOf, scanPage, searchOf } from '../../core/shared/pages.ts'
+import { timeRangeOf, timeRangeQuery } from '../../core/shared/time-range.ts'
 import { Id, NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { timeRangeOf, timeRangeQuery } from '../time-range.ts'
 import { auditedResources } from './audited.ts'
 
 /** `mutations`: the ids of all administrative mutations. */

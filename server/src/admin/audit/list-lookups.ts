@@ -27,16 +27,16 @@ export const listLookupsQuery = adminQuery({
   path: '/admin/audit/lookups',
   summary: 'List lookups of mail',
   description:
-    'Returns who searched the mail of all projects (`trace.find`, `messages.search`), newest first. One row per request; each page of a search is a request. Lookups are kept for 90 days and are not part of the chains.',
+    'Returns who searched the mail of all projects (`trace.find`, `messages.search`) or took evidence (`evidence.create`, `evidence.download`), newest first. One row per request; each page of a search is a request. Lookups are kept for 90 days and are not part of the chains.',
   params: NoParams,
   query: {
     ...PageQuery,
-    actor_id: Type.Optional({ ...Id, description: 'Only lookups by this user.' }),
+    actor: Type.Optional({ ...Id, description: 'Only lookups by this user.' }),
   },
   answer: listOf(Lookup),
   async run({ db, query }) {
     const fetch = (range: { limit: number; beforeId: number }) =>
-      db.read((tx) => listLookups(tx, { actorId: query.actor_id, ...range }))
+      db.read((tx) => listLookups(tx, { actorId: query.actor, ...range }))
     return { answer: await newestFirst(query, fetch, lookupView) }
   },
 })

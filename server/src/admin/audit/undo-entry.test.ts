@@ -267,6 +267,29 @@ describe('audit.undo', () => {
     assert.equal((await admin.get(`/projects/${id}`)).body.is_locked, true)
   })
 
+  test('does not make a temporary override permanent', async () => {
+    const { id } = await make.makeProject()
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+    const temporary = await edit(`/projects/${id}`, { admin_plan_id: plans[0]?.id, expires_at, reason })
+    const permanent = await entryOf(await edit(`/projects/${id}`, { admin_plan_id: plans[1]?.id, reason }))
+    const answer = await undo(permanent)
+    assertProblem(answer, 409, 'not_reversible')
+    assert.match(answer.body.message, /replaced a temporary override of "admin_plan_id"/)
+    assert.equal((await admin.get(`/projects/${id}`)).body.admin_plan_id, plans[1]?.id)
+    assertProblem(await undo(await entryOf(temporary)), 409, 'changed_since')
+
+    const other = await make.makeProject()
+    const path = `/projects/${other.id}`
+    const overridden = await entryOf(
+      await edit(path, { reputation_score: 40, admin_plan_id: plans[0]?.id, expires_at, reason }),
+    )
+    const undone = await undo(overridden)
+    assert.equal(undone.status, 200, undone.text)
+    assert.deepEqual((await admin.get(`${path}/reversals`)).body.data, [])
+    assertProblem(await undo(await entryOf(undone)), 409, 'not_reversible')
+    assert.equal((await admin.get(path)).body.admin_plan_id, null)
+  })
+
   test('reports a deleted resource, and an address that was erased', async () => {
     const { id } = await make.makeProject()
     const member = await make.makeMember(id)

@@ -29,7 +29,7 @@ export const undoEntryOperation = adminOperation({
   path: '/admin/audit/:id/undo',
   summary: 'Undo a change',
   description:
-    'Edits the resource again, so that the fields that the entry changed return to their previous values. Other fields stay as they are. Edits of projects (except transfers), plans, endpoints, routes, API keys and members can be undone; any other entry is rejected with `not_reversible`, whose message says what to do instead. If one of the fields has changed since, the request is rejected with `changed_since`. The rules of the edit apply, so its errors can also occur.',
+    'Edits the resource again, so that the fields that the entry changed return to their previous values. Other fields stay as they are. Edits of projects (except transfers, and edits that replaced a temporary override), plans, endpoints, routes, API keys and members can be undone; any other entry is rejected with `not_reversible`, whose message says what to do instead. If one of the fields has changed since, the request is rejected with `changed_since`. The rules of the edit apply, so its errors can also occur.',
   params: ItemParams,
   body: {},
   refusals: [
@@ -48,6 +48,7 @@ export const undoEntryOperation = adminOperation({
     const { tx, target: row } = call
     const entry = auditView(row)
     const reversible = reversibleOf(entry)
+    requireNoOverrideBefore(entry)
     const fields = changedFields(entry, row)
     const { edit, recordOf } = reversible
     const params = { project_id: entry.project_id, id: Number(entry.resource_id) }
@@ -74,6 +75,16 @@ function reversibleOf({ operation, resource_type, before, after }: Entry): Rever
 const notReversible = (why: string) =>
   new PosternError('not_reversible', `This entry cannot be undone. ${why}`)
 
+/** The previous value of a temporary override would become permanent. */
+function requireNoOverrideBefore({ related }: Entry): void {
+  const replaced = related.find(({ resource, before }) => resource === 'reversal' && before !== null)
+  if (replaced === undefined) return
+  const { field } = replaced.before as { field: string }
+  throw notReversible(
+    `It replaced a temporary override of "${field}", whose expiry cannot be restored. Edit the project instead.`,
+  )
+}
+
 /** The score follows the mail. An administrator changes only the offset. */
 const isComputed = (field: string) => field === 'reputation_score'
 
@@ -84,9 +95,12 @@ function changedFields({ before, after, resource_type }: Entry, row: AuditRow): 
   if (resource_type === 'project' && fields.includes('user_id')) {
     throw notReversible('It transferred the project. Edit the owner of the project instead.')
   }
-  const isErased = (part: 'before' | 'after', field: string) =>
-    (row[part] as Fields)[field] !== null && (part === 'before' ? before : after)?.[field as never] === null
-  if (fields.some((field) => isErased('before', field) || isErased('after', field))) {
+  // The row has the digest of an erased address, and the entry has null.
+  const isErased = (stored: Fields, shown: Fields, field: string) =>
+    stored[field] !== null && shown[field] === null
+  const hasErased = (part: 'before' | 'after', shown: Fields) =>
+    fields.some((field) => isErased(row[part] as Fields, shown, field))
+  if (hasErased('before', before as Fields) || hasErased('after', after as Fields)) {
     throw notReversible('It contains an address that was erased.')
   }
   return fields

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { adminDeps } from '../../context/admin-deps.ts'
+import { system } from '../../core/control/audit/record.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { auditRowOf } from '../../testing/expectations/audit-row.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -11,6 +14,7 @@ import { testDatabase } from '../../testing/harness/database.ts'
 import { watchRows } from '../../testing/harness/dump.ts'
 import { totpCode } from '../../testing/harness/totp.ts'
 import { startIssuer } from '../../testing/peers/issuer.ts'
+import { evaluate } from './evaluate.ts'
 
 const database = await testDatabase()
 const issuer = await startIssuer()
@@ -201,6 +205,33 @@ describe('the preview of bulk.create', () => {
     ])
     assert.equal(body.reason_required, true)
   })
+
+  test('holds at most four connections, however many administrators request one', async () => {
+    const ids = await insertProjects(database, 8)
+    const given = adminDeps(api.context)
+    let [now, most] = [0, 0]
+    const dryRun: Db['dryRun'] = async (work) => {
+      most = Math.max(most, ++now)
+      return given.db.dryRun(work).finally(() => now--)
+    }
+    const db = new Proxy(given.db, {
+      get: (target, name: keyof Db) => (name === 'dryRun' ? dryRun : target[name].bind(target)),
+    })
+    const previews = await Promise.all(
+      [1, 2, 3].map((id) =>
+        evaluate(
+          { ...given, db },
+          { actor: { ...system, id }, requestId: 'r', operation: 'queue.hold', body: {} },
+          ids,
+        ),
+      ),
+    )
+    assert.deepEqual(
+      previews.map(({ changed, is_complete }) => [changed, is_complete]),
+      [1, 2, 3].map(() => [8, true]),
+    )
+    assert.equal(most, 4)
+  })
 })
 
 const [project = 0] = await insertProjects(database, 1)
@@ -222,7 +253,7 @@ describe('the second factor', () => {
     return new Client(api.url, token)
   }
 
-  test('within the last ten minutes is required to start, but not for a dry run or to stop', async () => {
+  test('within the last ten minutes is required to start or resume, but not for a dry run or to stop', async () => {
     const old = await withSession('10 minutes')
     const refused = await old.post('/bulk', body)
     assertProblem(refused, 401, 'unauthenticated')
@@ -230,6 +261,9 @@ describe('the second factor', () => {
     assert.equal((await old.post('/bulk?dry_run=true', body)).status, 200)
     const { id } = (await admin.post('/bulk', body)).body
     assert.equal((await old.post(`/bulk/${id}/stop`, { reason })).status, 200)
+    assertProblem(await old.post(`/bulk/${id}/resume`, { reason }), 401, 'unauthenticated')
+    assert.equal((await old.get(`/bulk/${id}`)).body.status, 'stopped')
+    assert.equal((await old.post(`/bulk/${id}/resume?dry_run=true`, { reason })).status, 200)
 
     const recent = await withSession('9 minutes')
     assert.equal((await recent.post('/bulk', body)).status, 202)

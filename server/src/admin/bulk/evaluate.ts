@@ -5,6 +5,7 @@ import { findProject } from '../../core/control/projects/projects.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { statusOf } from '../../platform/http/problem.ts'
+import { KeyedSemaphore } from '../../platform/scheduling/keyed-semaphore.ts'
 import type { AdminDeps } from '../operation.ts'
 import { perform } from '../pipeline.ts'
 import type { Preview } from '../preview.ts'
@@ -21,6 +22,9 @@ interface Evaluated {
   operation: BulkOperation
   body: Record<string, unknown>
 }
+
+/** Shared by all evaluations of the process, so that a few administrators cannot hold all of its connections. */
+const slots = new KeyedSemaphore<'evaluation'>({ atOnce, waitingAtMost: Number.POSITIVE_INFINITY })
 
 /** The evaluation that each administrator requested last. A dialog requests another one after each edit of its fields. */
 const running = new Map<number, AbortController>()
@@ -44,7 +48,9 @@ export async function evaluate(
     for (let from = 0; from < projectIds.length && !signal.aborted; from += atOnce) {
       const batch = projectIds.slice(from, from + atOnce)
       const needsPreview = tally.needsSample
-      const results = await Promise.all(batch.map((id) => evaluateOne(deps, call, id, needsPreview)))
+      const results = await Promise.all(
+        batch.map((id) => slots.run('evaluation', () => evaluateOne(deps, call, id, needsPreview))),
+      )
       for (const [index, result] of results.entries()) tally.add(batch[index] ?? 0, result)
     }
   } finally {

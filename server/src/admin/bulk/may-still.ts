@@ -7,7 +7,7 @@ export class RightLost extends Error {
   override readonly name = 'RightLost'
 }
 
-/** `bulk.create` requires full rights, which also allow the operation. */
+/** With the rights to start a bulk action and to perform its operation. */
 const mayPerform = (rights: string, operation: string): boolean =>
   [allowedRights['bulk.create'], allowedRights[operation as OperationId]].every((allowed) =>
     (allowed as readonly string[]).includes(rights),

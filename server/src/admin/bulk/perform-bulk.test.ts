@@ -181,6 +181,7 @@ describe('a bulk action', () => {
   for (const [what, change] of [
     ['loses the role', { role: 'user' }],
     ['is disabled', { is_active: false }],
+    ['has only limited rights', { rights: 'support' }],
   ] as const) {
     test(`stops if the administrator who started it ${what}`, async () => {
       const starter = await signedIn(api)
@@ -202,7 +203,12 @@ describe('a bulk action', () => {
       assert.equal((await admin.post(`/bulk/${id}/resume`, { reason })).status, 200)
       await work()
       assert.equal((await show(id)).status, 'stopped')
-      await admin.patch(`/users/${starter.userId}`, { role: 'admin', is_active: true, reason })
+      await admin.patch(`/users/${starter.userId}`, {
+        role: 'admin',
+        rights: 'full',
+        is_active: true,
+        reason,
+      })
       await admin.post(`/bulk/${id}/resume`, { reason })
       await work()
       assert.deepEqual(await lockedOf(ids), ids)

@@ -11,9 +11,10 @@ export const resumeBulkOperation = adminOperation({
   path: '/admin/bulk/:id/resume',
   summary: 'Resume a bulk action',
   description:
-    'Resumes a stopped bulk action. It continues with the projects selected at the start, and with the rights of the administrator who started it. Resuming a running bulk action changes nothing. An administrator can have one running bulk action.',
+    'Resumes a stopped bulk action. It continues with the projects selected at the start, and with the rights of the administrator who started it. Resuming a running bulk action changes nothing. An administrator can have one running bulk action. Requires two-factor authentication within the last 10 minutes; a dry run does not.',
   params: BulkParams,
   body: {},
+  needsRecentSecondFactor: true,
   refusals: ['already_ended'],
   example: { reason: 'Checked with the customer' },
   answer: BulkActionDetail,

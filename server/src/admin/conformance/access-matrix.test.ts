@@ -36,7 +36,7 @@ const [api, routes] = await watchRoutes(() =>
   startApi(
     database,
     { POSTERN_OIDC_ISSUERS: JSON.stringify([issuers.external.configuration]) },
-    { consoleFolder: '/nowhere' },
+    { webFolder: '/nowhere' },
   ),
 )
 
@@ -389,7 +389,9 @@ describe('outside the plane', () => {
       answers.map(({ status }) => status),
       requests.map(({ status }) => status),
     )
-    assert.deepEqual(await sendAs(shell, requests), answers)
+    // The challenge of a passkey is random.
+    const isFixed = (_: unknown, index: number) => !requests[index]?.route.endsWith('/passkey/options')
+    assert.deepEqual((await sendAs(shell, requests)).filter(isFixed), answers.filter(isFixed))
     combinations += 2 * requests.length
   })
 })

@@ -52,6 +52,9 @@ const auditRowsOf = async (answer: Answer): Promise<AuditRow[]> => {
   return rows.map(withAuditAddresses)
 }
 
+/** A bucket of five minutes can end between two backtests. */
+const withoutRange = (text: string): string => text.replace(/"backtest":\{"from":"[^"]+","to":"[^"]+"/, '')
+
 /** The expected preview of an operation, derived from its audit row. */
 function changesIn({ resource_type, resource_id, before, after, subject, related }: AuditRow): Entry[] {
   // The id of a message is a UUID.
@@ -193,7 +196,11 @@ for (const operation of mutations) {
         const withOne = await send(operation, withReason(request), { query: '?dry_run=true' })
         await rows.assertUntouched()
         assertPreview(operation, preview)
-        assert.equal(withOne.text, preview.text, 'a reason does not change the preview')
+        assert.equal(
+          withoutRange(withOne.text),
+          withoutRange(preview.text),
+          'a reason does not change the preview',
+        )
 
         const { wasRefused, answer } = await perform(operation, request)
         assert.ok(answer.status < 300, answer.text)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { activityPage } from '../../core/control/activity/activity.ts'
+import { activityPage, activitySearch } from '../../core/control/activity/activity.ts'
 import { searchAudit } from '../../core/control/audit/audit.ts'
 import { listDenials } from '../../core/control/audit/denials.ts'
 import { listLookups } from '../../core/control/audit/lookups.ts'
@@ -22,6 +22,7 @@ import { listMessageEvents, listMessages, type MessageFilter } from '../../core/
 import { findSenders, scanCell } from '../../core/mail/messages/search.ts'
 import { listSuppressions } from '../../core/mail/suppressions/suppressions.ts'
 import { findAddressed, findNamed } from '../../core/mail/trace/trace.ts'
+import { sumIn, volumeRanges } from '../../core/mail/usage/volumes.ts'
 import type { ReadTx } from '../../platform/db/db.ts'
 import { planner } from '../../testing/expectations/query-plans.ts'
 import { insertPlans } from '../../testing/fixtures/plan-rows.ts'
@@ -116,7 +117,12 @@ await database.query(`
   select postern.uuid7(to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)), project_id,
          'message.accepted', id, '{}' from mail.messages, generate_series(1, 3);
   insert into mail.suppressions (project_id, address, reason)
-  select n % 200, 'person' || n || '@example.net', 'bounce' from generate_series(1, ${count}) as n`)
+  select n % 200, 'person' || n || '@example.net', 'bounce' from generate_series(1, ${count}) as n;
+  insert into mail.daily_counters (project_id, day, sent)
+  select id, current_date - ago, 1 from generate_series(1, 1000) as id, generate_series(0, 60) as ago;
+  insert into mail.sending_counters (project_id, bucket_at, sent)
+  select id, date_bin('5 minutes', postern.now(), 'epoch') - ago * interval '1 hour', 1
+    from generate_series(1, 1000) as id, generate_series(0, 22) as ago`)
 await database.query('vacuum analyze')
 
 const smallTables = ['plans']
@@ -259,6 +265,9 @@ describe('no list reads a whole table', () => {
       await assertOnIndex({ pending: page }, (tx) => listPending(tx, bulkId, { after: 7, limit }))
       await assertOnIndex({ bulk: bulkId }, async (tx) => bulkDetail(tx, await findBulk(tx, bulkId)))
       await assertOnIndex({ activity: page }, (tx) => activityPage(tx, 'project', 7, { limit }))
+      await assertOnIndex({ activity: page }, (tx) =>
+        activitySearch(tx, 'project', 7, { limit, userId: 7, from: new Date(0), to: new Date() }),
+      )
       await assertOnIndex({ notes: page }, (tx) => listNotes(tx, 7, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, page))
       await assertOnIndex({ denials: page }, (tx) => listDenials(tx, { ...page, actorId: 7 }))
@@ -272,7 +281,7 @@ describe('no list reads a whole table', () => {
       const { data } = await firstMessages(projectId)
       const [message = assert.fail()] = data
       const [{ address } = assert.fail()] = message.recipients
-      for (const filter of combinations<Required<MessageFilter>>({
+      for (const filter of combinations<Required<Omit<MessageFilter, 'from' | 'to'>>>({
         recipient: [undefined, address, 'nobody@example.net'],
         status: [undefined, 'bounced', 'complained'],
         tag: [undefined, 't7', 'none'],
@@ -282,6 +291,10 @@ describe('no list reads a whole table', () => {
           const query = { ...filter, limit, ...(cursor === undefined ? {} : { cursor }) }
           await assertOnIndex({ projectId, ...query }, (tx) => listMessages(tx, projectId, query))
         }
+      }
+      for (const recipient of [undefined, address]) {
+        const query = { recipient, from: '2026-01-01T00:00:00Z', to: '2126-01-01T00:00:00Z', limit }
+        await assertOnIndex({ projectId, ...query }, (tx) => listMessages(tx, projectId, query))
       }
       await assertOnIndex({ events: message.id }, (tx) => listMessageEvents(tx, projectId, message.id))
       for (const after of [undefined, 'person5@example.net']) {
@@ -316,6 +329,13 @@ describe('no list reads a whole table', () => {
       const { recipient } = filter
       await assertOnIndex(filter, (tx) => scanCell(tx, filter, senders, limit))
       if (recipient !== undefined) await assertOnIndex(filter, (tx) => scanCell(tx, filter, undefined, limit))
+    }
+  })
+
+  test('the volumes of projects', async () => {
+    for (const range of volumeRanges) {
+      for (const ids of [[7], Array.from({ length: 200 }, (_none, index) => 5 * index)])
+        await assertOnIndex({ range, ids }, (tx) => sumIn(tx, ids, range))
     }
   })
 

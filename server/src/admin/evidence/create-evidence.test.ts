@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { maxFiles } from '../../core/control/evidence/evidence.ts'
+import { maxFiles, maxFilesOfRequester } from '../../core/control/evidence/evidence.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { evidenceFixtures } from '../../testing/fixtures/evidence.ts'
 import { startApi } from '../../testing/harness/api.ts'
@@ -78,6 +78,23 @@ describe('evidence.create', () => {
     const path = `/projects/${id}`
     const shown = await show(path, await request(path))
     assert.ok(Date.parse(shown.to) <= Date.parse(shown.created_at) + 1, shown.to)
+  })
+
+  test(`allows ${maxFilesOfRequester} files of each administrator, in all projects`, async () => {
+    const auditor = await signedIn(api, 'auditor')
+    const projects = await Promise.all([1, 2, 3].map(() => makeProject()))
+    await database.query(
+      `insert into control.evidence (project_id, requested_by, range_from, range_to, message_ids)
+       select $1, $2, now() - interval '1 day', now(), '{}' from generate_series(1, $3::int)`,
+      [projects[0]?.id, auditor.userId, maxFilesOfRequester - 1],
+    )
+    const paths = projects.slice(1).map(({ id }) => `/projects/${id}/evidence`)
+    const answers = await Promise.all(paths.map((path) => auditor.post(path, range)))
+    const [made, refused] = answers.toSorted((one, other) => one.status - other.status)
+    assert.equal(made?.status, 202)
+    assertProblem(refused ?? assert.fail(), 422, 'limit_exceeded')
+    assert.equal((await admin.post(paths[0] ?? '', range)).status, 202)
+    await database.query('delete from control.evidence where requested_by = $1', [auditor.userId])
   })
 
   test(`allows ${maxFiles} files in each project`, async () => {

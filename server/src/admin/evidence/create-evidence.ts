@@ -15,7 +15,7 @@ export const createEvidenceQuery = adminQuery({
   path: '/admin/projects/:project_id/evidence',
   summary: 'Request evidence about a project',
   description:
-    "Makes a signed file with the project's audit entries and interventions in the range, its daily figures, and the timelines of the given messages. Read `evidence.show` until the `status` is `ready`, then download the file. `postern audit verify --evidence` verifies it on any machine with the public key. The request is a POST because the list of messages can be long; it changes nothing, has no reason, and is recorded as a lookup. A project can have 20 files at the same time.",
+    "Makes a signed file with the project's audit entries and interventions in the range, its daily figures, and the timelines of the given messages. Read `evidence.show` until the `status` is `ready`, then download the file. `postern audit verify --evidence` verifies it on any machine with the public key. The request is a POST because the list of messages can be long; it changes nothing, has no reason, and is recorded as a lookup. A project can have 20 files at the same time, and an administrator can have requested 100.",
   params: ProjectParams,
   query: {},
   body: {

@@ -72,6 +72,26 @@ describe('messages.list', () => {
     }
   })
 
+  test('filters by time', async () => {
+    const { id } = await makeProject()
+    const address = 'ada@example.net'
+    const make = async () => (await makeMail(id, { address })).messageId
+    const [oldest, middle, newest] = [await make(), await make(), await make()]
+    /** The id of a message begins with the milliseconds since 1970. */
+    const at = (messageId: string) =>
+      new Date(Number.parseInt(messageId.replaceAll('-', '').slice(0, 12), 16)).toISOString()
+    for (const recipient of [{}, { recipient: address }]) {
+      assert.deepEqual(idsOf(await list(id, { ...recipient, from: at(middle) })), [newest, middle])
+      assert.deepEqual(idsOf(await list(id, { ...recipient, to: at(middle) })), [oldest])
+      assert.deepEqual(idsOf(await list(id, { ...recipient, from: at(middle), to: at(newest) })), [middle])
+    }
+    assertProblem(
+      await admin.get(`/projects/${id}/messages?from=2026-12-31T23:59:60Z`),
+      400,
+      'invalid_parameter',
+    )
+  })
+
   test('continues past the number of messages that one page scans', async () => {
     const { id } = await makeProject()
     const oldest = await makeMail(id, { tags: ['rare'], status: 'bounced', address: 'rare@example.net' })

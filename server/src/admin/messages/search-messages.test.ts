@@ -210,7 +210,8 @@ describe('messages.search', () => {
     for (const minute of [1, 2, 3]) await makeMail(id, { minute, address: 'paged@example.net' })
     const from = '2026-01-01T00:00:00Z'
     await search({ recipient: 'paged@example.net', status: 'sent', from, limit: '2' })
-    const { body } = await admin.get(`/audit/lookups?actor_id=${admin.userId}&limit=2`)
+    const { body } = await admin.get(`/audit/lookups?actor=${admin.userId}&limit=2`)
+    assert.equal(body.data.length, 2)
     for (const lookup of body.data) {
       const { operation, question, project_ids, actor_id } = lookup
       assert.deepEqual(

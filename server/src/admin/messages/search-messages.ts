@@ -3,11 +3,11 @@ import { recordLookup } from '../../core/control/audit/lookups.ts'
 import { searchMessages } from '../../core/mail/messages/search.ts'
 import { FoundMessage, messageFilter } from '../../core/mail/messages/wire.ts'
 import { PageQuery, searchOf } from '../../core/shared/pages.ts'
+import { timeRangeOf, timeRangeQuery } from '../../core/shared/time-range.ts'
 import { UnreachableCells } from '../../core/shared/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
-import { timeRangeOf, timeRangeQuery } from '../time-range.ts'
 
 const id = 'messages.search'
 const { recipient, status } = messageFilter

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readOverview } from '../../core/overview/overview.ts'
+import { sharedOverview } from '../../core/overview/shared-overview.ts'
 import { announceProcess } from '../../core/processes/processes.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { PosternError } from '../../platform/errors.ts'
@@ -51,6 +52,33 @@ describe('overview.show', () => {
     assert.equal(mail.total.sent, 270)
     assert.deepEqual([mail.bounce_rate, mail.complaint_rate, mail.failure_rate], [20, 1, 5])
     assert.match(shown[0].counted_until, /:05:00.000Z$/)
+  })
+
+  test('shows the same hours by mailbox provider', async () => {
+    assert.deepEqual((await overview()).mail.mailbox_providers, [])
+    await database.query(
+      `insert into mail.mailbox_provider_totals
+         (hour_at, mailbox_provider, sent, delivered, deferred, bounced, failed, complained, rejected)
+       select date_trunc('hour', postern.now(), 'UTC') - ago * interval '1 hour', provider, sent, 80, 30, 20, 5, 1, 10
+         from unnest(array[0, 23, 24]) as ago, (values ('gmail', 90), ('other', 490), ('apple', 40)) as of (provider, sent)`,
+    )
+    const { mailbox_providers } = (await overview()).mail
+    assert.deepEqual(
+      mailbox_providers.map(({ mailbox_provider, volume }: Record<string, unknown>) => [
+        mailbox_provider,
+        volume,
+      ]),
+      [
+        ['gmail', 200],
+        ['apple', 100],
+        ['other', 1000],
+      ],
+    )
+    assert.deepEqual(mailbox_providers[0], {
+      ...{ mailbox_provider: 'gmail', volume: 200, sent: 180 },
+      ...{ delivered: 160, deferred: 60, bounced: 40, failed: 10, complained: 2 },
+      ...{ delivery_rate: 80, deferral_rate: 30, bounce_rate: 20, failure_rate: 5, complaint_rate: 1 },
+    })
   })
 
   test('shows the queue, the age of its oldest mail and the holds of an operator', async () => {
@@ -141,16 +169,51 @@ describe('overview.show', () => {
   })
 })
 
+describe('requests at the same time', () => {
+  /** The admin role, with another way to read. */
+  const reading = (read: Db['read']): Db =>
+    new Proxy(db.admin, { get: (target, name: keyof Db) => (name === 'read' ? read : target[name]) })
+
+  test('share one overview, which begins after they were made', async () => {
+    const released = Promise.withResolvers<void>()
+    let begun = 0
+    const deps = {
+      db: reading(async (work) => {
+        begun++
+        await released.promise
+        return db.admin.read(work)
+      }),
+      cells: [],
+    }
+    const first = sharedOverview(deps)
+    await eventually('the first read begins', () => begun === 1)
+    const rest = Array.from({ length: 49 }, () => sharedOverview(deps))
+    const project = await makeProject()
+    const lock = await makeIntervention(project.id, { kind: 'lock' })
+    released.resolve()
+    const [shown] = await Promise.all(rest)
+    await first
+    assert.equal(begun, 2)
+    assert.equal(shown?.attention.newest[0]?.since, lock.created_at)
+  })
+
+  test('share a failure, which is not repeated for each of them', async () => {
+    let begun = 0
+    const failing = reading(() => Promise.reject(new PosternError('unavailable', `failure ${++begun}`)))
+    const all = Array.from({ length: 50 }, () => sharedOverview({ db: failing, cells: [] }))
+    const outcomes = await Promise.allSettled(all)
+    assert.ok(outcomes.every(({ status }) => status === 'rejected'))
+    assert.equal(begun, 1)
+  })
+})
+
 describe('a cell that does not answer', () => {
   const cellThat = (read: () => Promise<never>) => ({
     name: 'away',
     db: new Proxy(cell.mail, { get: (target, name: keyof Db) => (name === 'read' ? read : target[name]) }),
   })
   const readWith = (away: { name: string; db: Db }) =>
-    readOverview(
-      { db: db.admin, cells: [{ name: 'here', db: cell.mail }, away] },
-      { statementMs: 60_000, cellMs: 100 },
-    )
+    readOverview({ db: db.admin, cells: [{ name: 'here', db: cell.mail }, away] }, 100)
 
   test('is shown as unreachable, and the others are shown', async () => {
     const refused = new PosternError('unavailable', 'The database is unavailable.')

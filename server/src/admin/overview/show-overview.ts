@@ -1,4 +1,4 @@
-import { readOverview } from '../../core/overview/overview.ts'
+import { sharedOverview } from '../../core/overview/shared-overview.ts'
 import { Overview } from '../../core/overview/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { adminQuery } from '../operation.ts'
@@ -13,6 +13,6 @@ export const showOverviewQuery = adminQuery({
   query: {},
   answer: Overview,
   run: async ({ db, cells }) => ({
-    answer: await readOverview({ db, cells: cells.all.map(({ name, mail }) => ({ name, db: mail })) }),
+    answer: await sharedOverview({ db, cells: cells.all.map(({ name, mail }) => ({ name, db: mail })) }),
   }),
 })

@@ -99,6 +99,17 @@ describe('trace.find', () => {
     ])
   })
 
+  test('records only the beginning of a long word, which can be a secret', async () => {
+    const secret = `pk_live_${'a1'.repeat(20)}`
+    assert.equal((await admin.post('/trace', { text: ` ${secret}\n` })).status, 200)
+    assert.equal((await lookups()).at(-1)?.question, 'queue id pk_live_a1a1…')
+  })
+
+  test('finds nothing with the id of the last millisecond that an id can contain', async () => {
+    const answer = await admin.post('/trace', { text: 'ffffffff-ffff-7fff-bfff-ffffffffffff' })
+    assert.deepEqual([answer.status, answer.body.data], [200, []])
+  })
+
   test('does not answer if the lookup cannot be recorded', async () => {
     await database.query('revoke insert on control.lookups from postern_admin')
     try {

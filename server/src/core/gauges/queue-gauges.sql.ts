@@ -73,6 +73,7 @@ export interface ControlGauges {
   last_checkpoint_at: Date | null
   uncovered_seconds: number | null
   outbox_seconds: number | null
+  system_mail_seconds: number | null
   tripped_policies: number
   evaluation_lag_seconds: number | null
 }
@@ -85,6 +86,7 @@ export async function readControlGauges(tx: ReadTx): Promise<ControlGauges> {
              where at > coalesce((select at from control.audit_checkpoints order by id desc limit 1), '-infinity')
              order by at, id limit 1) as uncovered_seconds,
            (select ${since(sql`created_at`)} from control.outbox order by id limit 1) as outbox_seconds,
+           (select ${since(sql`min(created_at)`)} from control.system_mails where outcome is null) as system_mail_seconds,
            (select count(*)::int from control.policies where tripped_at is not null) as tripped_policies,
            (select ${since(sql`min(evaluated_until)`)} from control.policy_progress) as evaluation_lag_seconds`.execute(
     tx,

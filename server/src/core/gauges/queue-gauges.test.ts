@@ -75,7 +75,16 @@ describe('queue gauges', () => {
       [oldest, sender.id],
     )
 
+    await database.query(
+      `insert into control.system_mails (kind, subject_id, created_at, expires_at)
+       values ('password_reset', 1, postern.now() - interval '7 minutes', 'infinity'),
+              ('password_reset', 2, postern.now(), 'infinity')`,
+    )
+
     await new QueueGauges(deps, patient).refresh()
+    assert.equal(await shown('postern_system_mail_oldest_seconds'), undefined, 'no system mail is configured')
+    await new QueueGauges({ ...deps, hasSystemMail: true }, patient).refresh()
+    await isAge('postern_system_mail_oldest_seconds', 420, since)
     assert.deepEqual(
       api.logLines.filter((line) => line.includes('queue metrics unavailable')),
       [],

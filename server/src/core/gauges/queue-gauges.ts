@@ -26,6 +26,8 @@ export interface QueueGaugesDeps {
   db: Db
   /** Connected with the role that writes mail. Undefined in a multi-cell installation's control process. */
   mailDb: Db | undefined
+  /** Whether this installation sends system mail. */
+  hasSystemMail?: boolean
   log: Logger
 }
 
@@ -96,6 +98,11 @@ const gauges = {
     'Age of the oldest audit entry that no checkpoint covers; 0 if there is none.',
     {},
   ),
+  systemMail: new Gauge(
+    'postern_system_mail_oldest_seconds',
+    'Age of the oldest system mail that no MTA has accepted; 0 if there is none. Absent if no system mail is configured.',
+    {},
+  ),
   tripped: new Gauge(
     'postern_policies_tripped',
     'Policies that the breaker has set to shadow and whose mode has not been edited since.',
@@ -149,6 +156,7 @@ export class QueueGauges {
       if (found) setMailGauges(found)
       gauges.outboxLag.set({ target: 'mail' }, control.outbox_seconds ?? 0)
       gauges.uncovered.set({}, control.uncovered_seconds ?? 0)
+      if (this.#deps.hasSystemMail) gauges.systemMail.set({}, control.system_mail_seconds ?? 0)
       gauges.tripped.set({}, control.tripped_policies)
       gauges.evaluationLag.set({}, control.evaluation_lag_seconds ?? 0)
       metricsUp.set({}, 1)

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endpointConfiguration } from '../../testing/fixtures/fixtures.ts'
+import { assertDocumented, documentedTypes } from '../../testing/expectations/documented-events.ts'
+import { endpointConfiguration, fixtures } from '../../testing/fixtures/fixtures.ts'
 import { Client } from '../../testing/harness/client.ts'
 import { testDatabase } from '../../testing/harness/database.ts'
+import { fanOutAll } from '../../testing/harness/fan-out.ts'
 import { eventually } from '../../testing/harness/waiting.ts'
 import { webhookHarness } from '../../testing/harness/webhook-harness.ts'
+import { writeRecipientEvents } from '../mail/messages/events.ts'
+import { eventTypes } from '../shared/events.ts'
 import { relayToControl } from './relay-to-control.ts'
 import { relayToMail } from './relay-to-mail.ts'
 
@@ -70,4 +74,57 @@ test('an endpoint is tested, disabled by a 410, enabled again, and has its event
   assert.equal((await admin.delete(item, { reason: 'Not needed' })).status, 204)
   await relayToMail(deps)
   await eventually('the queue of the endpoint is empty', async () => (await stage.waitingFor(endpoint)) === 0)
+})
+
+test('every payload that a receiver gets is as the OpenAPI document describes it', async () => {
+  await receiver.up()
+  // Those of domains and of inbound mail are checked where DNS and SMTP cause them.
+  const isCausedHere = (type: string) => !/^(domain|inbound)[.]/.test(type)
+  const { makeProject, makePlan, makeDomain, makeApiKey } = fixtures(database, admin)
+  const project = await makeProject({ plan_id: (await makePlan()).id })
+  const { name } = await makeDomain(project.id, { mta_provider: 'service', status: 'verified' })
+  const scopes = ['messages:send', 'suppressions:write'] as const
+  const { secret } = await makeApiKey(project.id, { scopes: [...scopes], allowed_ips: [] })
+  const shop = new Client(api.url, secret, '/v1')
+  const endpoint = await stage.makeEndpoint(project.id)
+  const failing = await stage.makeEndpoint(project.id)
+  await database.query('update control.endpoints set events = $2 where id = $1', [endpoint.id, eventTypes])
+
+  const item = `/projects/${project.id}`
+  assert.equal((await shop.post('/suppressions', { address: 'no@example.net' })).status, 201)
+  const mail = { from: `hello@${name}`, subject: 'Your order', text: 'It is on its way.' }
+  const sent = await shop.post('/messages', {
+    ...mail,
+    to: ['a@example.net', 'no@example.net'],
+    tags: ['order'],
+  })
+  assert.equal(sent.status, 202, sent.text)
+  for (const is_locked of [true, false])
+    assert.equal((await admin.patch(item, { is_locked, reason: 'Ticket 4711' })).status, 200)
+  assert.equal((await admin.post(`${item}/endpoints/${endpoint.id}/test`)).status, 202)
+  receiver.answer({ status: 410 }, failing.path)
+  const results = ['sent', 'delivered', 'deferred', 'bounced', 'failed', 'complained'] as const
+  await stage.mail.transaction((tx) =>
+    writeRecipientEvents(
+      tx,
+      results.map((kind) => ({
+        ...{ projectId: project.id, messageId: sent.body.id, recipientNo: 0, type: `message.${kind}` },
+        ...{ recipient: 'a@example.net', status: '2.0.0', diagnostic: '250 2.0.0 Ok' },
+      })),
+    ),
+  )
+  await relayToMail(deps)
+  await fanOutAll(stage.mail, database)
+  await receiver.until(1, failing.path)
+  await stage.untilQuiet(failing)
+  await relayToControl(deps)
+  await relayToMail(deps)
+  await fanOutAll(stage.mail, database)
+
+  const expected = documentedTypes.filter(isCausedHere).toSorted()
+  const got = await receiver.until(expected.length, endpoint.path)
+  const payloads = got.map(({ body }) => JSON.parse(body))
+  for (const payload of payloads) assertDocumented(payload)
+  assert.deepEqual(payloads.map(({ type }) => type).toSorted(), expected)
+  assert.deepEqual(documentedTypes.toSorted(), [...eventTypes, 'endpoint.test'].toSorted())
 })

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { databaseTime } from '../../platform/db/clock.ts'
 import type { Db, ReadTx } from '../../platform/db/db.ts'
-import { setStatementTimeout } from '../../platform/db/statement-timeout.ts'
+import { readWithin } from '../../platform/db/read-cells.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { readAttention } from '../control/attention/attention.ts'
 import { auditView, searchAudit } from '../control/audit/audit.ts'
@@ -9,6 +9,7 @@ import { listDispatchHolds } from '../control/holds/global-holds.ts'
 import { listAllPolicies } from '../control/policies/policies.ts'
 import { type QueueState, readControlState, readQueueState } from '../gauges/queue-gauges.ts'
 import { listHourTotals, type Totals } from '../mail/counters/totals.ts'
+import { figuresOf, listProviderTotals, type ProviderCounts } from '../mail/mailbox-providers/figures.ts'
 import { listProcesses, type ProcessRow } from '../processes/processes.ts'
 import type { Overview } from './wire.ts'
 
@@ -34,15 +35,12 @@ type View = Static<typeof Overview>
 const actsShown = 10
 const hoursShown = 24
 const hourMs = 3_600_000
-const defaultLimits = { statementMs: 2_000, cellMs: 3_000 }
+const cellTimeoutMs = 3_000
 
-export async function readOverview(
-  { db, cells }: OverviewDeps,
-  limits: typeof defaultLimits = defaultLimits,
-): Promise<View> {
+export async function readOverview({ db, cells }: OverviewDeps, timeoutMs = cellTimeoutMs): Promise<View> {
   const [control, ...found] = await Promise.all([
     db.read(readControl),
-    ...cells.map((cell) => readCell(cell, limits)),
+    ...cells.map((cell) => readCell(cell, timeoutMs)),
   ])
   const { processes, holds, ...rest } = control
   const reached = found.flatMap(({ state }) => state ?? [])
@@ -80,6 +78,7 @@ async function readControl(tx: ReadTx) {
 
 interface CellData {
   hours: Awaited<ReturnType<typeof listHourTotals>>
+  mailboxProviders: ProviderCounts[]
   queue: QueueState
   processes: ProcessRow[]
 }
@@ -91,32 +90,18 @@ interface FoundCell {
 }
 
 /** A cell that is unavailable or slow does not delay the response. */
-async function readCell(
-  { name, db }: CellDb,
-  { statementMs, cellMs }: typeof defaultLimits,
-): Promise<FoundCell> {
-  const reading = db
-    .read(async (tx) => {
-      await setStatementTimeout(tx, statementMs)
-      return {
-        hours: await listHourTotals(tx),
-        queue: await readQueueState(tx),
-        processes: await listProcesses(tx),
-      }
-    })
-    .catch((error: unknown) => {
-      if (error instanceof PosternError && error.code === 'unavailable') return undefined
-      throw error
-    })
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), cellMs)
+async function readCell({ name, db }: CellDb, timeoutMs: number): Promise<FoundCell> {
+  const reading = readWithin(db, timeoutMs, async (tx) => ({
+    hours: await listHourTotals(tx),
+    mailboxProviders: await listProviderTotals(tx),
+    queue: await readQueueState(tx),
+    processes: await listProcesses(tx),
+  }))
+  const state = await reading.catch((error: unknown) => {
+    if (error instanceof PosternError && error.code === 'unavailable') return undefined
+    throw error
   })
-  try {
-    return { name, state: await Promise.race([reading, late]) }
-  } finally {
-    clearTimeout(timer)
-  }
+  return { name, state }
 }
 
 const cellView = ({ name, state }: FoundCell): View['cells'][number] => ({
@@ -159,6 +144,7 @@ function mailOf(at: string, cells: readonly CellData[]): View['mail'] {
     bounce_rate: rateOf(total.bounced),
     complaint_rate: rateOf(total.complained),
     failure_rate: rateOf(total.failed),
+    mailbox_providers: figuresOf(cells.flatMap(({ mailboxProviders }) => mailboxProviders)),
   }
 }
 

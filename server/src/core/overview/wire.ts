@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { Attention } from '../control/attention/wire.ts'
 import { AuditEntryView } from '../control/audit/audit.ts'
 import { holdScopes } from '../control/holds/global-holds.ts'
+import { figuresOrder, MailboxProviderFigures } from '../mail/mailbox-providers/wire.ts'
 import { processKinds } from '../processes/processes.ts'
 import { nullable, oneOf, Timestamp } from '../shared/wire.ts'
 
@@ -30,6 +31,9 @@ const Mail = Type.Object(
     bounce_rate: rate('Bounced'),
     complaint_rate: rate('Complained'),
     failure_rate: rate('Failed'),
+    mailbox_providers: Type.Array(MailboxProviderFigures, {
+      description: `The same hours by mailbox provider, counted up to three minutes later. ${figuresOrder}`,
+    }),
   },
   {
     ...closed,

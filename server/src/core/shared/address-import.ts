@@ -61,26 +61,48 @@ export function readImport<Reason>(
   csv: string,
   readReason: ReadReason<Reason>,
 ): ImportedFile<Reason> | { refusal: PosternError } {
-  const lines = csv
-    .replace(/^\uFEFF/, '')
-    .split(/\r\n|\n|\r/)
-    .map((text, index) => ({ line: index + 1, text }))
-    .filter(({ text }) => text.trim() !== '')
-  const columns = columnsIn(fieldsOf(lines[0]?.text ?? ''))
-  const data = columns ? lines.slice(1) : lines
-  if (data.length === 0) return { refusal: refused('contains no addresses') }
-  if (data.length > maxImportLines)
-    return { refusal: refused(`has ${data.length} lines; send at most ${maxImportLines} at a time`) }
   const file: ImportedFile<Reason> = { valid: [], invalid: [] }
-  for (const { line, text } of data) {
+  let columns: Columns | undefined
+  let [isFirst, count] = [true, 0]
+  for (const { line, text } of linesOf(csv.replace(/^\uFEFF/, ''))) {
+    if (line > maxLinesRead) return { refusal: tooManyLines() }
+    if (text.trim() === '') continue
+    if (isFirst) {
+      isFirst = false
+      columns = columnsIn(headerOf(text))
+      if (columns) continue
+    }
+    if (++count > maxImportLines) return { refusal: tooManyLines() }
     const read = readLine(text, columns, readReason)
     if ('fault' in read) file.invalid.push({ line, text: shortened(read.text), fault: read.fault })
     else file.valid.push({ line, ...read })
   }
-  return file
+  return count === 0 ? { refusal: refused('contains no addresses') } : file
+}
+
+/** Empty lines included. */
+const maxLinesRead = 2 * maxImportLines
+/** An address, a reason, and other columns of an export. */
+const maxLineCharacters = 4_000
+/** The columns that a header can name. */
+const maxColumns = 50
+
+/** One by one, because the file can consist of line breaks. */
+function* linesOf(csv: string): Generator<{ line: number; text: string }> {
+  const lineBreak = /\r\n|\n|\r/g
+  for (let [line, from] = [1, 0]; from <= csv.length; line++) {
+    const end = lineBreak.exec(csv)
+    yield { line, text: csv.slice(from, end?.index) }
+    from = end ? lineBreak.lastIndex : csv.length + 1
+  }
 }
 
 const refused = (complaint: string) => new PosternError('validation_failed', `"csv" ${complaint}.`)
+const tooManyLines = () =>
+  refused(`has more than ${maxImportLines} addresses, or more than ${maxLinesRead} lines. Split the file`)
+
+const headerOf = (text: string): string[] | undefined =>
+  text.length > maxLineCharacters ? undefined : fieldsOf(text, maxColumns)
 
 interface Columns {
   address: number
@@ -100,7 +122,9 @@ function readLine<Reason>(
   columns: Columns | undefined,
   readReason: ReadReason<Reason>,
 ): { address: string; reason: Reason } | { text: string; fault: string } {
-  const fields = fieldsOf(text)
+  if (text.length > maxLineCharacters)
+    return { text, fault: `The line is longer than ${maxLineCharacters} characters.` }
+  const fields = fieldsOf(text, columns ? 1 + Math.max(columns.address, columns.reason ?? 0) : 3)
   if (!fields) return { text, fault: 'The line has a quotation mark in the wrong place.' }
   if (!columns && fields.length > 2)
     return { text, fault: 'The line has more than two columns, and the file has no header.' }
@@ -114,8 +138,12 @@ function readLine<Reason>(
   return { address: addressText(address), reason: read.reason }
 }
 
-/** The fields of a line, trimmed. Undefined if a quotation mark is not where RFC 4180 §2 allows it. */
-function fieldsOf(text: string): string[] | undefined {
+/**
+ * The first fields of a line, trimmed: no more than are needed. Undefined if a quotation mark is not where RFC 4180 §2 allows
+ * it.
+ */
+function fieldsOf(text: string, atMost: number): string[] | undefined {
+  if (!text.includes('"')) return text.split(',', atMost).map((field) => field.trim())
   const fields: string[] = []
   // Each field is quoted, with "" for a quotation mark, or has none. Matching takes linear time.
   const field = /(?:\s*"((?:[^"]|"")*)"\s*|([^",]*))(,|$)/y
@@ -123,7 +151,7 @@ function fieldsOf(text: string): string[] | undefined {
     const match = field.exec(text)
     if (!match) return undefined
     fields.push((match[1]?.replaceAll('""', '"') ?? match[2] ?? '').trim())
-    if (match[3] === '') return fields
+    if (match[3] === '' || fields.length === atMost) return fields
   }
 }
 

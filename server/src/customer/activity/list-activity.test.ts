@@ -43,6 +43,28 @@ describe('activity.list', () => {
     assert.ok(newest?.actor.ip)
   })
 
+  test('filters by person and by time', async () => {
+    const { owner, project } = await ownProject({ name: 'Name 0' })
+    const manager = await member(project.id, 'admin')
+    const path = `/projects/${project.id}`
+    await owner.patch(path, { name: 'Name 1' })
+    await manager.patch(path, { name: 'Name 2' })
+    await owner.patch(path, { name: 'Name 3' })
+    const at = (await owner.get(`${path}/activity`)).body.data.map((entry: { at: string }) => entry.at)
+    const names = async (query: Record<string, string>): Promise<string[]> => {
+      const { status, body, text } = await owner.get(`${path}/activity?${new URLSearchParams(query)}`)
+      assert.equal(status, 200, text)
+      assert.equal(body.next_cursor, null)
+      return body.data.map(({ after }: Entry) => after.name)
+    }
+    const ownerId = String(owner.user.id)
+    assert.deepEqual(await names({ user_id: ownerId }), ['Name 3', 'Name 1'])
+    assert.deepEqual(await names({ user_id: String(manager.user.id) }), ['Name 2'])
+    assert.deepEqual(await names({ from: at[1] }), ['Name 3', 'Name 2'])
+    assert.deepEqual(await names({ to: at[1] }), ['Name 1'])
+    assert.deepEqual(await names({ user_id: ownerId, from: at[1] }), ['Name 3'])
+  })
+
   test('rejects developers, viewers, API keys and other projects', async () => {
     const { project } = await ownProject()
     const { owner: other } = await ownProject()

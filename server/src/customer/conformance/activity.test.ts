@@ -150,6 +150,11 @@ const acts: Partial<Record<CustomerOperation['id'], () => Promise<Act>>> = {
     const act = await creates('suppressions', 'suppression')()
     return { ...act, body: { address: `new${++made}@example.net` }, resource: ['suppression', null] }
   },
+  'suppressions.import': async () => {
+    const act = await own()
+    const path = `${act.path}/suppressions/import`
+    return { ...act, path, body: { csv: `new${++made}@example.net` }, resource: ['suppression', null] }
+  },
   'suppressions.delete': async () => {
     const act = await own()
     const address = await suppressed(act.projectId)

@@ -185,9 +185,12 @@ const ofProject: Partial<Record<OperationId, (key: typeof free) => Promise<Answe
   'suppressions.list': (key) => key.get('/suppressions'),
   'suppressions.show': (key) => key.get('/suppressions/gone@example.net'),
   'suppressions.create': (key) => key.post('/suppressions', { address: `gone${++made}@example.net` }),
+  'suppressions.import': (key) => key.post('/suppressions/import', { csv: `gone${++made}@example.net` }),
+  'suppressions.export': (key) => key.get('/suppressions/export'),
   'suppressions.delete': (key) => key.delete('/suppressions/gone@example.net'),
   'messages.explain': (key) => key.get(`/messages/${ours.message}/explain`),
   'usage.show': (key) => key.get('/usage'),
+  'mailbox-providers.show': (key) => key.get('/mailbox-providers'),
   'sending.explain': (key) => key.get('/explain?from=a@example.com&to=b@example.net'),
 }
 

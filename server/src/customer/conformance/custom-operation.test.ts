@@ -71,7 +71,7 @@ async function startPlane(): Promise<string> {
     endpointCommands: orders,
     caps: config,
     sendingRules: { providers: new Set(['service']), byteLimits: ampleByteLimits },
-    planId: undefined,
+    newProjects: { planId: undefined, allowServiceMta: false },
   }
   const unlimited = async () => ({ limit: 1, remaining: 0, resetSeconds: 1 })
   app.register(

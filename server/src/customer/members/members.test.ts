@@ -60,8 +60,8 @@ describe('members.create by a customer', () => {
     const administrator = await make.makeUser({ role: 'admin' })
     const unknown = await invite('nobody.at.all@example.org')
     for (const { email } of [user, disabled, administrator]) assert.deepEqual(await invite(email), unknown)
-    const jobs = await database.query(`select from jobs.job where name = 'invitations.send'`)
-    assert.ok(jobs.length >= 4, 'an email is queued for each')
+    const mails = await database.query(`select from control.system_mails where kind = 'invitation'`)
+    assert.ok(mails.length >= 4, 'an email is queued for each')
   })
 
   test("is limited by the customers' database role, which can neither add nor find accounts", async () => {
@@ -86,16 +86,17 @@ describe('members.create by a customer', () => {
     )
   })
 
-  test('invites an address without an account and queues a job', async () => {
+  test('invites an address without an account and queues a mail', async () => {
     const { owner, path } = await team()
     const answer = await owner.post(path, { email: 'nobody-yet@example.org', role: 'viewer' })
     assert.equal(answer.status, 201, answer.text)
     assert.deepEqual([answer.body.user_id, answer.body.joined_at], [null, null])
-    const jobs = await database.query(
-      `select from jobs.job where name = 'invitations.send' and data->>'member_id' = $1`,
-      [String(answer.body.id)],
+    const mails = await database.query(
+      `select from control.system_mails where kind = 'invitation' and subject_id = $1`,
+      [answer.body.id],
     )
-    assert.equal(jobs.length, 1)
+    const jobs = await database.query(`select from jobs.job where name = 'system-mail.send'`)
+    assert.ok(mails.length === 1 && jobs.length > 0)
   })
 
   test("cannot grant ownership, and is rejected if it would exceed the plan's limit", async () => {
@@ -108,11 +109,8 @@ describe('members.create by a customer', () => {
     assertProblem(refused, 422, 'limit_exceeded')
     assert.match(refused.body.message, /max_users/)
     assert.equal((await owner.get(path)).body.data.length, 2)
-    const jobs = await database.query(
-      `select from jobs.job where name = 'invitations.send' and data->>'project_id' = $1`,
-      [String(project.id)],
-    )
-    assert.equal(jobs.length, 1)
+    const mails = await database.query('select from control.system_mails where project_id = $1', [project.id])
+    assert.equal(mails.length, 1)
   })
 })
 

@@ -23,7 +23,10 @@ describe('projects.create by a customer', () => {
     assert.equal(answer.headers.get('etag'), '"1"')
 
     const seen = await admin.get(`/projects/${id}`)
-    assert.deepEqual(answer.body, seen.body)
+    assert.deepEqual(
+      [answer.body.role, answer.body.user_id, answer.body.plan.id, answer.body.allow_service_mta],
+      ['owner', ada.user.id, plan.id, true],
+    )
     assert.deepEqual(
       [seen.body.name, seen.body.user_id, seen.body.plan_id, seen.body.reputation_score],
       ['Web shop', ada.user.id, plan.id, 100],
@@ -34,6 +37,23 @@ describe('projects.create by a customer', () => {
       [[ada.user.id, ada.user.email, 'owner']],
     )
     assert.deepEqual((await ada.get(`/projects/${id}`)).body, answer.body)
+  })
+
+  test('allows the MTAs of the operator if the operator has configured it', async () => {
+    for (const allowed of [true, false]) {
+      const { url } = await startApi(database, {
+        POSTERN_CUSTOMER_PLAN_ID: String(plan.id),
+        POSTERN_CUSTOMER_ALLOW_SERVICE_MTA: String(allowed),
+      })
+      const ada = await stranger()
+      const here = new Client(url, ada.headers.authorization.slice('Bearer '.length), '/v1')
+      const { body } = await here.post('/projects', { name: 'Shop' })
+      assert.equal(body.allow_service_mta, allowed)
+      const domain = { name: `shop-${body.id}.example`, mta_provider: 'service' }
+      const added = await here.post(`/projects/${body.id}/domains`, domain)
+      assert.equal(added.status, allowed ? 201 : 422, added.text)
+      if (!allowed) assertProblem(added, 422, 'provider_not_allowed')
+    }
   })
 
   test('accepts only a name', async () => {

@@ -1,7 +1,7 @@
-import { renameProject } from '../../core/control/projects/customers.ts'
-import { projectView } from '../../core/control/projects/projects.ts'
-import { Project, ProjectFields } from '../../core/control/projects/wire.ts'
+import { customerProjectView, renameProject } from '../../core/control/projects/customers.ts'
+import { CustomerProject, ProjectFields } from '../../core/control/projects/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
+import { roleOf } from '../caller.ts'
 import { changeOf, customerOperation } from '../operation.ts'
 
 export const editProjectOperation = customerOperation({
@@ -13,10 +13,10 @@ export const editProjectOperation = customerOperation({
   params: NoParams,
   body: { name: ProjectFields.name },
   example: { name: 'Web shop' },
-  answer: Project,
-  async run({ tx, project, body }) {
+  answer: CustomerProject,
+  async run({ tx, caller, project, body }) {
     const row = await renameProject(tx, project, body.name)
     const activity = changeOf('project', project, row, ({ name }) => ({ name }))
-    return { answer: projectView(row), activity, version: row.version }
+    return { answer: customerProjectView(row, roleOf(caller)), activity, version: row.version }
   },
 })

@@ -22,7 +22,13 @@ describe('projects.list by a customer', () => {
       [joined.id, own.id],
     )
     assert.equal(body.next_cursor, null)
-    assert.deepEqual(body.data[1], (await admin.get(`/projects/${own.id}`)).body)
+    assert.deepEqual(
+      body.data.map(({ role }: { role: string }) => role),
+      ['viewer', 'owner'],
+    )
+    for (const shown of body.data) {
+      assert.deepEqual(shown, (await ada.get(`/projects/${shown.id}`)).body)
+    }
   })
 
   test('is paginated with a cursor', async () => {

@@ -1,9 +1,9 @@
 import { PosternError } from '../errors.ts'
-import type { Cell, Cells } from './cells.ts'
-import type { ReadTx } from './db.ts'
+import type { Cell } from './cells.ts'
+import type { Db, ReadTx } from './db.ts'
 import { setStatementTimeout } from './statement-timeout.ts'
 
-/** Reads from all cells at the same time, with the administrators' role. */
+/** Reads from several cells at the same time, with the administrators' role. */
 
 export interface CellAnswers<Answer> {
   answers: Answer[]
@@ -16,7 +16,7 @@ export interface CellAnswers<Answer> {
  * `unavailable` if no cell answers.
  */
 export async function readCells<Answer>(
-  { all }: Pick<Cells, 'all'>,
+  { all }: { all: readonly Cell[] },
   timeoutMs: number,
   read: (tx: ReadTx, cell: Cell) => Promise<Answer>,
 ): Promise<CellAnswers<Answer>> {
@@ -35,18 +35,29 @@ async function readCell<Answer>(
   timeoutMs: number,
   read: (tx: ReadTx, cell: Cell) => Promise<Answer>,
 ): Promise<{ answer: Answer } | { name: string; failure: PosternError }> {
+  try {
+    return { answer: await readWithin(cell.admin, timeoutMs, (tx) => read(tx, cell)) }
+  } catch (failure) {
+    if (failure instanceof PosternError && failure.code === 'unavailable') return { name: cell.name, failure }
+    throw failure
+  }
+}
+
+/** Throws `unavailable` if the database does not answer in time. */
+export async function readWithin<Answer>(
+  db: Db,
+  timeoutMs: number,
+  read: (tx: ReadTx) => Promise<Answer>,
+): Promise<Answer> {
   // The server's statement timeout does not end a wait for the network or for a connection.
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(tooSlow()), timeoutMs)
   try {
-    const answer = cell.admin.read(async (tx) => {
+    const answer = db.read(async (tx) => {
       await setStatementTimeout(tx, timeoutMs)
-      return read(tx, cell)
+      return read(tx)
     })
-    return { answer: await Promise.race([answer, late.promise]) }
-  } catch (failure) {
-    if (failure instanceof PosternError && failure.code === 'unavailable') return { name: cell.name, failure }
-    throw failure
+    return await Promise.race([answer, late.promise])
   } finally {
     clearTimeout(timer)
   }

@@ -78,7 +78,7 @@ export interface ControlAppeals {
   intervention_id: number;
   project_id: number;
   text: string;
-  user_id: number;
+  user_id: number | null;
 }
 
 export interface ControlAttention {
@@ -241,13 +241,6 @@ export interface ControlDnsRecords {
   value: string;
 }
 
-export interface ControlDomainNotices {
-  created_at: Generated<Timestamp>;
-  days: number;
-  domain_id: number;
-  project_id: number;
-}
-
 export interface ControlDomains {
   checks_failed: Generated<number>;
   created_at: Generated<Timestamp>;
@@ -271,10 +264,16 @@ export interface ControlDomains {
   version: Generated<number>;
 }
 
-export interface ControlEndpointNotices {
+export interface ControlEmailChanges {
+  confirmed_at: Timestamp | null;
   created_at: Generated<Timestamp>;
-  endpoint_id: number;
-  project_id: number;
+  expires_at: Timestamp;
+  id: Generated<number>;
+  new_email: string;
+  old_email: string;
+  token_hash: Buffer | null;
+  undo_hash: Buffer | null;
+  user_id: number;
 }
 
 export interface ControlEndpoints {
@@ -363,7 +362,7 @@ export interface ControlForwardConfirmations {
   address: string;
   expires_at: Timestamp | null;
   id: Generated<number>;
-  leased_until: Timestamp | null;
+  postponed_until: Timestamp | null;
   project_id: number;
   requested_at: Generated<Timestamp>;
   round: Generated<number>;
@@ -411,12 +410,6 @@ export interface ControlIdentities {
   updated_at: Generated<Timestamp>;
 }
 
-export interface ControlInterventionMails {
-  created_at: Generated<Timestamp>;
-  intervention_id: number;
-  project_id: number;
-}
-
 export interface ControlInterventions {
   created_at: Generated<Timestamp>;
   drains_before: Timestamp | null;
@@ -452,7 +445,6 @@ export interface ControlMembers {
   email: string;
   id: Generated<number>;
   invitation_hash: Buffer | null;
-  invitation_sent_at: Timestamp | null;
   invited_at: Generated<Timestamp>;
   invited_by: number | null;
   joined_at: Timestamp | null;
@@ -489,11 +481,24 @@ export interface ControlOutbox {
   topic: string;
 }
 
+export interface ControlPasskeys {
+  aaguid: string | null;
+  backed_up: boolean;
+  counter: number;
+  created_at: Generated<Timestamp>;
+  credential_id: string;
+  device_type: string;
+  id: Generated<number>;
+  name: string;
+  public_key: string;
+  transports: string | null;
+  user_id: number;
+}
+
 export interface ControlPasswordResets {
   created_at: Generated<Timestamp>;
   expires_at: Timestamp;
   id: Generated<number>;
-  mailed_at: Timestamp | null;
   token_hash: Buffer | null;
   user_id: number | null;
 }
@@ -715,11 +720,41 @@ export interface ControlSignInRates {
   last_request: number;
 }
 
+export interface ControlSignUps {
+  created_at: Generated<Timestamp>;
+  email: string;
+  expires_at: Timestamp;
+  id: Generated<number>;
+  mailed_at: Timestamp | null;
+  name: string;
+  password_hash: string | null;
+  token_hash: Buffer | null;
+  user_id: number | null;
+}
+
+export interface ControlSystemMails {
+  attempts: Generated<number>;
+  created_at: Generated<Timestamp>;
+  due_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  finished_at: Timestamp | null;
+  id: Generated<string>;
+  kind: string;
+  lease_no: Generated<number>;
+  leased_until: Timestamp | null;
+  outcome: string | null;
+  project_id: number | null;
+  status: string | null;
+  subject_id: number;
+}
+
 export interface ControlTwoFactors {
   backup_codes: string;
   failed_verification_count: Generated<number>;
   id: Generated<number>;
   locked_until: Timestamp | null;
+  next_secret: string | null;
+  next_secret_at: Timestamp | null;
   secret: string;
   user_id: number;
   verified: Generated<boolean>;
@@ -984,6 +1019,43 @@ export interface MailInboundBodies {
   shard: Generated<number>;
 }
 
+export interface MailMailboxProviderCounters {
+  bounced: Generated<number>;
+  complained: Generated<number>;
+  deferred: Generated<number>;
+  delivered: Generated<number>;
+  failed: Generated<number>;
+  hour_at: Timestamp;
+  mailbox_provider: string;
+  project_id: number;
+  rejected: Generated<number>;
+  sent: Generated<number>;
+  shard: Generated<number>;
+}
+
+export interface MailMailboxProviderProgress {
+  after_id: Generated<string>;
+  after_shard: Generated<number>;
+  closing_at: Timestamp | null;
+  closing_transactions: Generated<string[]>;
+  counted_until: Generated<Timestamp>;
+  counting_until: Generated<Timestamp>;
+  is_only: Generated<boolean>;
+  version: Generated<number>;
+}
+
+export interface MailMailboxProviderTotals {
+  bounced: Generated<number>;
+  complained: Generated<number>;
+  deferred: Generated<number>;
+  delivered: Generated<number>;
+  failed: Generated<number>;
+  hour_at: Timestamp;
+  mailbox_provider: string;
+  rejected: Generated<number>;
+  sent: Generated<number>;
+}
+
 export interface MailMessages {
   api_key_id: number | null;
   created_at: Generated<Timestamp>;
@@ -1151,9 +1223,8 @@ export interface DB {
   "control.dkim_keys": ControlDkimKeys;
   "control.dkim_usage": ControlDkimUsage;
   "control.dns_records": ControlDnsRecords;
-  "control.domain_notices": ControlDomainNotices;
   "control.domains": ControlDomains;
-  "control.endpoint_notices": ControlEndpointNotices;
+  "control.email_changes": ControlEmailChanges;
   "control.endpoint_stats": ControlEndpointStats;
   "control.endpoints": ControlEndpoints;
   "control.evidence": ControlEvidence;
@@ -1165,13 +1236,13 @@ export interface DB {
   "control.heartbeat": ControlHeartbeat;
   "control.idempotency": ControlIdempotency;
   "control.identities": ControlIdentities;
-  "control.intervention_mails": ControlInterventionMails;
   "control.interventions": ControlInterventions;
   "control.lookups": ControlLookups;
   "control.members": ControlMembers;
   "control.name_tombstones": ControlNameTombstones;
   "control.notes": ControlNotes;
   "control.outbox": ControlOutbox;
+  "control.passkeys": ControlPasskeys;
   "control.password_resets": ControlPasswordResets;
   "control.plan_rechecks": ControlPlanRechecks;
   "control.plans": ControlPlans;
@@ -1192,7 +1263,9 @@ export interface DB {
   "control.sessions": ControlSessions;
   "control.sign_in_failures": ControlSignInFailures;
   "control.sign_in_rates": ControlSignInRates;
+  "control.sign_ups": ControlSignUps;
   "control.signing_keys": ControlSigningKeys;
+  "control.system_mails": ControlSystemMails;
   "control.two_factors": ControlTwoFactors;
   "control.used_totp_codes": ControlUsedTotpCodes;
   "control.user_activity": ControlUserActivity;
@@ -1215,6 +1288,9 @@ export interface DB {
   "mail.idempotency": MailIdempotency;
   "mail.inbound": MailInbound;
   "mail.inbound_bodies": MailInboundBodies;
+  "mail.mailbox_provider_counters": MailMailboxProviderCounters;
+  "mail.mailbox_provider_progress": MailMailboxProviderProgress;
+  "mail.mailbox_provider_totals": MailMailboxProviderTotals;
   "mail.messages": MailMessages;
   "mail.outbox": MailOutbox;
   "mail.paces": MailPaces;

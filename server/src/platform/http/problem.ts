@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { type ErrorCode, errorCodes, PosternError } from '../errors.ts'
 import { Counter } from '../telemetry/metrics.ts'
+import { leaveBodyUnread } from './unread-body.ts'
 import { validationMessage } from './validation-messages.ts'
 
 const problemCount = new Counter('postern_http_problems_total', 'Failed HTTP requests, by error code.', {
@@ -79,6 +80,8 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (problem.retryAfterSeconds !== undefined) reply.header('retry-after', problem.retryAfterSeconds)
   if (problem.location !== undefined) reply.header('location', problem.location)
+  // Fastify closes the connection if it rejects a body that is too large, without reading the rest.
+  if (reply.getHeader('connection') === 'close' && !request.raw.complete) leaveBodyUnread(request, reply)
   const body: Static<typeof Problem> = { error: problem.code, message: problem.message }
   return reply.status(status).type('application/json; charset=utf-8').send(JSON.stringify(body))
 }

@@ -88,6 +88,21 @@ describe('a request', () => {
     await assertProblem(await post(`{"count":${'1'.repeat(1024 * 1024)}}`), 413, 'body_too_large')
   })
 
+  test('that is rejected while the client is sending gets the response', async () => {
+    const rest = 'y'.repeat(16 * 1024 * 1024)
+    const head = `POST /things HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${rest.length}`
+    for (let no = 0; no < 5; no++) {
+      assert.match(
+        await raw(`${head}\r\n\r\n${rest}`),
+        /^HTTP\/1\.1 413 .*\r\n\r\n\{"error":"body_too_large"/s,
+      )
+      assert.match(
+        await raw(`GET / HTTP/1.1\r\nhost: x\r\nx: ${rest}\r\n\r\n`),
+        /^HTTP\/1\.1 400 .*\r\n\r\n\{"error":"invalid_parameter"/s,
+      )
+    }
+  })
+
   test('with an invalid path parameter gets invalid_parameter', async () => {
     await assertProblem(await fetch(`${url}/things/1e3`), 400, 'invalid_parameter')
     await assertProblem(await fetch(`${url}/things/${'1'.repeat(300)}x`), 400, 'invalid_parameter')

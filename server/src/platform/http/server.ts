@@ -19,6 +19,7 @@ import { beginTrace, readTraceparent, type Span, SpanKind } from '../telemetry/t
 import { countedOperationOf } from './operation-id.ts'
 import { sendProblem } from './problem.ts'
 import { parseStrictJson, requireIdentityEncoding, requireUtf8 } from './strict-json.ts'
+import { endAndLinger } from './unread-body.ts'
 import { ajvOptions, buildValidator } from './validators.ts'
 
 /** An open list: the operation ids in the route tables. */
@@ -215,10 +216,12 @@ function requireHost({ raw }: FastifyRequest): void {
 
 /** Writes the problem by hand, because malformed HTTP creates no request object. */
 function answerMalformedRequest(error: Error & { code?: string }, socket: Socket, log: Logger): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
+  // More data after a response that ended the connection: discarded.
+  if (!socket.writable) return
   const requestId = randomUUIDv7()
   log.info(
     { request_id: requestId, code: error.code, remote_address: socket.remoteAddress },
@@ -240,5 +243,5 @@ function answerMalformedRequest(error: Error & { code?: string }, socket: Socket
     'X-Content-Type-Options: nosniff',
     'Connection: close',
   ]
-  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
+  endAndLinger(socket, `${headers.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** Long enough for the response to arrive; the same as nginx's lingering_timeout. */
@@ -12,8 +13,12 @@ const lingerMs = 5_000
  */
 export function leaveBodyUnread({ raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
   reply.header('connection', 'close')
-  socket.destroySoon = () => {
-    socket.end()
-    setTimeout(() => socket.destroy(), lingerMs).unref()
-  }
+  socket.destroySoon = () => endAndLinger(socket)
+}
+
+/** The same for a request that cannot be read as HTTP, whose response is written to the socket. */
+export function endAndLinger(socket: Socket, lastBytes?: string): void {
+  if (lastBytes === undefined) socket.end()
+  else socket.end(lastBytes)
+  setTimeout(() => socket.destroy(), lingerMs).unref()
 }

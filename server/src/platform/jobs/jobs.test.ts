@@ -33,15 +33,10 @@ async function startJobs(
     'domains.sweep': nothing,
     'messages.cancel': nothing,
     'partitions.keep': nothing,
-    'invitations.send': nothing,
-    'invitations.sweep': nothing,
-    'password-resets.sweep': nothing,
-    'endpoints.notify': nothing,
-    'interventions.notify': nothing,
+    'system-mail.send': nothing,
     'evidence.make': nothing,
     'policies.evaluate': nothing,
     'forwards.confirm': nothing,
-    'domains.notify': nothing,
     chores: nothing,
   }
   cleanUp(async () => {

@@ -15,29 +15,19 @@ export interface Payloads {
   'domains.check': { project_id: number; domain_id: number }
   /** Every minute: checks domains whose DNS check is due. */
   'domains.sweep': Record<string, never>
-  /** Every minute: sends notices to the owners of domains whose DNS does not respond. */
-  'domains.notify': Record<string, never>
   /** An administrator canceled a scheduled message. */
   'messages.cancel': { project_id: number; message_id: string }
   /** Every hour: creates the partitions for the coming days and drops expired ones. */
   'partitions.keep': Record<string, never>
-  /** Sends the invitation to a project. */
-  'invitations.send': { project_id: number; member_id: number }
-  /** Every minute: sends invitations that were not sent yet. */
-  'invitations.sweep': Record<string, never>
-  /** Every minute: sends password reset links. */
-  'password-resets.sweep': Record<string, never>
-  /** Every minute: sends notices to the owners of disabled endpoints. */
-  'endpoints.notify': Record<string, never>
-  /** Every minute: sends notices to the owners of projects with an intervention that started or ended. */
-  'interventions.notify': Record<string, never>
+  /** Every minute, and after an invitation: sends the system mail that is due. */
+  'system-mail.send': Record<string, never>
   /** Every minute, and after a request: makes the files of evidence. */
   'evidence.make': Record<string, never>
   /** Evaluates the policies. */
   'policies.evaluate': Record<string, never>
   /**
-   * Every minute, and after a forwarding route is created: sends confirmation requests to unconfirmed
-   * targets.
+   * Every minute, and after a forwarding route is created: adds confirmation requests to unconfirmed
+   * targets to the system mail.
    */
   'forwards.confirm': Record<string, never>
   /** Every minute: signs the audit log and purges expired rows. */
@@ -73,14 +63,9 @@ export const queues: Record<QueueName, QueueOptions> = {
   'identities.sweep': everyMinute,
   'domains.check': wakeUp,
   'domains.sweep': everyMinute,
-  'domains.notify': everyMinute,
   'messages.cancel': wakeUp,
   'partitions.keep': everyHour,
-  'invitations.send': wakeUp,
-  'invitations.sweep': everyMinute,
-  'password-resets.sweep': everyMinute,
-  'endpoints.notify': everyMinute,
-  'interventions.notify': everyMinute,
+  'system-mail.send': everyMinute,
   'evidence.make': everyMinute,
   'policies.evaluate': everyMinute,
   'forwards.confirm': everyMinute,
@@ -92,7 +77,7 @@ export const queues: Record<QueueName, QueueOptions> = {
  * the payload has a project, it must be the transaction's project.
  */
 export const customerQueues: readonly QueueName[] = [
-  ...(['identities.reconcile', 'domains.check', 'invitations.send', 'forwards.confirm'] as const),
+  ...(['identities.reconcile', 'domains.check', 'system-mail.send', 'forwards.confirm'] as const),
 ]
 
 /** The schema of pg-boss. */

@@ -1,8 +1,8 @@
-import * as prometheus from 'prom-client'
+import * as prometheus from '@prometheus-io/client'
 
 /**
- * The types of Postern's metrics, and their registry. Each module registers its own metrics when it is loaded; every
- * serving process loads all of them (bin/serve.ts). The registry is global to the process: no decision depends on it, so it
+ * The types of Postern's metrics, and their registry. Each module registers its own metrics when it is loaded, so a
+ * process exports those of its parts, and `postern all` exports all of them (bin/all.ts). The registry is global to the process: no decision depends on it, so it
  * is not passed as a dependency.
  *
  * The values of a label are a closed list, enforced by types. No project, domain, endpoint, address or path is ever a
@@ -16,10 +16,10 @@ type Values<L extends Lists> = { [Name in keyof L]: L[Name][number] }
 
 /** A counter whose series all exist from the start, because computing a rate requires an initial zero. */
 export class Counter<const L extends Lists> {
-  readonly #counter: prometheus.Counter
+  readonly #counter: prometheus.Counter<string>
 
   constructor(name: string, help: string, lists: L) {
-    this.#counter = new prometheus.Counter({
+    this.#counter = new prometheus.Counter<string>({
       name,
       help,
       labelNames: Object.keys(lists),
@@ -34,11 +34,17 @@ export class Counter<const L extends Lists> {
 }
 
 export class DurationHistogram<const L extends Lists> {
-  readonly #histogram: prometheus.Histogram
+  readonly #histogram: prometheus.Histogram<string>
 
   constructor(name: string, help: string, lists: L, buckets: number[]) {
     const labelNames = Object.keys(lists)
-    this.#histogram = new prometheus.Histogram({ name, help, labelNames, buckets, registers: [registry] })
+    this.#histogram = new prometheus.Histogram<string>({
+      name,
+      help,
+      labelNames,
+      buckets,
+      registers: [registry],
+    })
   }
 
   observe(labels: Values<L>, ms: number): void {
@@ -48,11 +54,16 @@ export class DurationHistogram<const L extends Lists> {
 
 /** A gauge. An undefined value removes the series. */
 export class Gauge<const L extends Lists> {
-  readonly #gauge: prometheus.Gauge
+  readonly #gauge: prometheus.Gauge<string>
 
   constructor(name: string, help: string, lists: L) {
-    this.#gauge = new prometheus.Gauge({ name, help, labelNames: Object.keys(lists), registers: [registry] })
-    // Without labels, prom-client exports an initial zero, even in processes that never set the gauge.
+    this.#gauge = new prometheus.Gauge<string>({
+      name,
+      help,
+      labelNames: Object.keys(lists),
+      registers: [registry],
+    })
+    // Without labels, the library exports an initial zero, even in processes that never set the gauge.
     this.#gauge.remove({})
   }
 
@@ -91,11 +102,16 @@ export function onScrape(collect: Collect): () => void {
 
 let hasDefaults = false
 
+/** The longest timer. The library measures event loop utilization ten times per second, which would wake an idle process. */
+const neverMs = 2 ** 31 - 1
+
 /** Adds the default process metrics, such as event loop lag, memory and file descriptors. */
 export function watchProcess(version: string): void {
   if (hasDefaults) return
   hasDefaults = true
-  prometheus.collectDefaultMetrics({ register: registry })
+  prometheus.collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: neverMs })
+  for (const name of ['summary', 'histogram'])
+    registry.removeSingleMetric(`nodejs_eventloop_utilization_${name}`)
   new prometheus.Gauge({
     name: 'postern_build_info',
     help: 'Always 1; the labels contain the versions of Postern and Node.js.',

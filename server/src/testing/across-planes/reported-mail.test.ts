@@ -6,15 +6,18 @@ import nodemailer from 'nodemailer'
 import type { FeedbackResult } from '../../core/mail/feedback/feedback.ts'
 import { verpKeysOf } from '../../core/mail/feedback/match-bounce.ts'
 import { srsKeysOf } from '../../core/mail/feedback/srs-path.ts'
+import { countEvents } from '../../core/mail/mailbox-providers/count-events.ts'
 import { startBounces } from '../../intake/bounces/bounces.ts'
 import { createLogger } from '../../platform/telemetry/log.ts'
+import { assertCountedByProvider } from '../expectations/mailbox-provider-counters.ts'
 import { type ModelReport, type ReportedKind, ReportModel } from '../expectations/report-model.ts'
 import { assertCounted } from '../expectations/sending-counters.ts'
 import { type ReportName, reportAbout } from '../fixtures/mail-reports.ts'
 import type { TestMail } from '../fixtures/mail-rows.ts'
 import { localReporters, loopback, testAnalysisThreads } from '../harness/analysis-threads.ts'
 import { cleanUp } from '../harness/cleanup.ts'
-import { openCells, testDatabase } from '../harness/database.ts'
+import { countAllEvents, settlingMs } from '../harness/count-events.ts'
+import { openCells, openDatabase, testDatabase } from '../harness/database.ts'
 import { feedbackIn, feedbackRules } from '../harness/feedback.ts'
 import { Chance, seed } from '../harness/random.ts'
 import { patienceMs } from '../harness/waiting.ts'
@@ -325,9 +328,27 @@ function expectedCounts(recipients: readonly Recipient[]): Map<number, Record<st
   return all
 }
 
+const counterDb = openDatabase(database, { poolSize: 1 }).as('mail')
+
+/** Counts by mailbox provider while reports arrive, in small steps. */
+function countMeanwhile() {
+  let isOver = false
+  const done = (async () => {
+    for (; !isOver; await sleep(100))
+      await countEvents(counterDb, { eventsAtOnce: 100, steps: 10, settlingMs })
+  })()
+  return {
+    stop: () => {
+      isOver = true
+      return done
+    },
+  }
+}
+
 test('reports in random order, repeated, forged and late are applied once, and none is lost', async (t) => {
   const recipients = await makeRecipients(new Chance(seed))
   await excludeHalf()
+  const counter = countMeanwhile()
   const ends = await Promise.allSettled(
     Array.from({ length: lanes }, async (_, lane) => {
       const own = recipients.filter((_, index) => index % lanes === lane)
@@ -337,6 +358,7 @@ test('reports in random order, repeated, forged and late are applied once, and n
       })
     }),
   )
+  await counter.stop()
   for (const end of ends) if (end.status === 'rejected') throw end.reason
   const stored = await storedRecipients()
   const found = new Map(stored.map((row) => [row.id, row]))
@@ -351,6 +373,8 @@ test('reports in random order, repeated, forged and late are applied once, and n
   for (const [project, expected] of expectedCounts(recipients))
     assert.deepEqual(counts.get(project) ?? Object.fromEntries(isCounted.map((kind) => [kind, 0])), expected)
   await assertCounted(database, 'project_id in (select project_id from control.restriction_ends)')
+  await countAllEvents(database, counterDb)
+  await assertCountedByProvider(database, {})
   t.diagnostic(
     `${submitted} reports about ${recipients.length} recipients, seed ${seed}, differences 0: ${JSON.stringify(Object.fromEntries(tally))}`,
   )

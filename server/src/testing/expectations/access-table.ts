@@ -36,11 +36,16 @@ export const accessTable = (ids: ExpectedIds): Record<string, Access> => ({
   'GET /healthz': anyone(200),
   'GET /readyz': anyone(200),
   'GET /openapi.json': anyone(200),
-  'GET /docs': anyone(200),
-  'GET /docs/scalar.js': anyone(200),
+  'GET /v1/installation': anyone(200),
+  // The test's installation has no logo.
+  'GET /v1/installation/logo': anyone(404),
 
-  // The test runs without a built console; http/console-files.test.ts tests how the console is served.
+  // The test runs without built pages; http/web-files.test.ts and docs-files.test.ts test how they are served.
+  'GET /docs': anyone(302),
+  'GET /docs/*': anyone(404),
   'GET /': anyone(302),
+  'GET /app': anyone(302),
+  'GET /app/*': anyone(404),
   'GET /console': anyone(302),
   'GET /console/*': anyone(404),
 
@@ -75,6 +80,46 @@ export const accessTable = (ids: ExpectedIds): Record<string, Access> => ({
     new_password: 'a much better password',
   }),
   'POST /v1/auth/totp': session(401, { password: 'wrong' }),
+  'POST /v1/auth/totp/replacement': session(401, { password: 'wrong' }),
+  'POST /v1/auth/totp/replacement/code': session(404, { code: '000000' }),
+  // Administrators need a second factor.
+  'POST /v1/auth/totp/disable': session(409, { password: 'wrong' }),
+  'POST /v1/auth/backup-codes': session(401, { password: 'wrong' }),
+  'POST /v1/auth/account/delete': session(401, { password: 'wrong' }),
+  'POST /v1/auth/email': session(401, { email: 'grace@example.org', password: 'wrong' }),
+  'POST /v1/auth/email/confirm': anyone(404, { token: 'eml_none' }),
+  'POST /v1/auth/email/undo': anyone(404, { token: 'emu_none' }),
+  'GET /v1/auth/passkeys': session(200),
+  'POST /v1/auth/passkeys/options': session(401, { password: 'wrong' }),
+  'POST /v1/auth/passkeys': session(401, {
+    name: 'Laptop',
+    credential: {
+      ...{ id: 'yN3j4Q', rawId: 'yN3j4Q', type: 'public-key' },
+      response: { clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0', attestationObject: 'o2NmbXQ' },
+    },
+  }),
+  'POST /v1/auth/passkeys/:id': session(404, { name: 'Laptop' }),
+  'DELETE /v1/auth/passkeys/:id': session(404),
+  'DELETE /v1/auth/sessions': session(204),
+  'POST /v1/auth/passkey/options': anyone(200),
+  'POST /v1/auth/passkey/sign-in': anyone(401, {
+    credential: {
+      ...{ id: 'yN3j4Q', rawId: 'yN3j4Q', type: 'public-key' },
+      response: {
+        ...{ clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0', authenticatorData: 'SZYN5Q' },
+        signature: 'MEUCIQ',
+      },
+    },
+  }),
+  // Off by default.
+  'POST /v1/auth/sign-up': anyone(404, {
+    ...{ email: 'nobody@example.com', name: 'Grace', password: 'correct horse battery staple' },
+  }),
+  'POST /v1/auth/sign-up/confirm': anyone(404, {
+    token: 'sup_none',
+    password: 'correct horse battery staple',
+  }),
+  'POST /v1/auth/invitation': anyone(404, { token: 'inv_none' }),
 
   'POST /v1/auth/register': anyone(404, {
     token: 'inv_none',

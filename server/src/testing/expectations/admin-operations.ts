@@ -51,6 +51,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'messages.search': operation('GET /messages', 200),
 
   'projects.list': operation('GET /projects', 200),
+  'projects.volumes': operation('GET /projects/volumes', 200),
   'projects.create': operation('POST /projects', 201, {
     body: ({ project, plan }) => ({ user_id: project.user_id, plan_id: plan.id }),
   }),
@@ -112,6 +113,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'suppressions.delete': operation('DELETE /projects/:project_id/suppressions/:address', 202, reasonAlways),
   'activity.list': operation('GET /projects/:project_id/activity', 200),
   'usage.show': operation('GET /projects/:project_id/usage', 200),
+  'mailbox-providers.show': operation('GET /projects/:project_id/mailbox-providers', 200),
   'reputation.show': operation('GET /projects/:project_id/reputation', 200),
   'queue.show': operation('GET /projects/:project_id/queue', 200),
   'queue.hold': operation('POST /projects/:project_id/queue/hold', 200, reasonAlways),

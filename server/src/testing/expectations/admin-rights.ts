@@ -16,6 +16,7 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'messages.search': read,
 
   'projects.list': read,
+  'projects.volumes': read,
   'projects.show': read,
   'projects.create': none,
   'projects.edit': ['support', 'billing'],
@@ -91,6 +92,7 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
 
   'activity.list': read,
   'usage.show': read,
+  'mailbox-providers.show': read,
   'reputation.show': read,
 
   'queue.show': read,

@@ -23,7 +23,8 @@ export const customerRoutesOf = (routes: readonly string[]): CustomerRoute[] =>
   routes
     .filter(
       (route) =>
-        / \/v1\/(?!admin\b|auth\/|intake\/|inbound\/|forwards\/)/.test(route) && !route.startsWith('HEAD'),
+        / \/v1\/(?!admin\b|auth\/|intake\/|inbound\/|forwards\/|installation\b)/.test(route) &&
+        !route.startsWith('HEAD'),
     )
     .map((route) => {
       const [method = '', url = ''] = route.split(' ')

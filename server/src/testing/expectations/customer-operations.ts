@@ -101,10 +101,15 @@ export const expectedCustomerOperations: Readonly<Record<string, ExpectedOperati
   'suppressions.list': withKeyPath('GET /suppressions', 200, 'viewer', 'suppressions:read'),
   'suppressions.show': withKeyPath('GET /suppressions/:address', 200, 'viewer', 'suppressions:read'),
   'suppressions.create': withKeyPath('POST /suppressions', 201, 'developer', 'suppressions:write'),
+  'suppressions.import': largeBody(
+    withKeyPath('POST /suppressions/import', 200, 'developer', 'suppressions:write'),
+  ),
+  'suppressions.export': withKeyPath('GET /suppressions/export', 200, 'viewer', 'suppressions:read'),
   'suppressions.delete': withKeyPath('DELETE /suppressions/:address', 204, 'developer', 'suppressions:write'),
 
   'sending.explain': withKeyPath('GET /explain', 200, 'viewer', 'messages:send'),
   'usage.show': withKeyPath('GET /usage', 200, 'viewer', 'usage:read'),
+  'mailbox-providers.show': withKeyPath('GET /mailbox-providers', 200, 'viewer', 'usage:read'),
 
   'notices.list': inProject('GET /notices', 200, 'viewer'),
   'notices.show': inProject('GET /notices/:id', 200, 'viewer'),

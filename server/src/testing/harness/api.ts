@@ -37,12 +37,12 @@ export async function startApi(
   environment: Record<string, string> = {},
   {
     waitsForJobs = true,
-    consoleFolder,
+    webFolder,
     keyTiming,
     bodyReaderOptions,
   }: {
     waitsForJobs?: boolean
-    consoleFolder?: string
+    webFolder?: string
     keyTiming?: KeyTiming
     bodyReaderOptions?: BodyReaderOptions
   } = {},
@@ -78,7 +78,7 @@ export async function startApi(
     databaseTimeouts: patientTimeouts,
     bodyReaderOptions,
   })
-  const { app } = createApi(context, consoleFolder)
+  const { app } = createApi(context, webFolder)
   const ready = context.jobs.start()
   if (waitsForJobs) await ready
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { inboundDeps } from '../../context/context.ts'
 import { type InboundDeps, startInbound } from '../../intake/inbound/inbound.ts'
+import { assertDocumented } from '../expectations/documented-events.ts'
 import { makeCertificate } from '../peers/certificate.ts'
 import { SmtpClient } from '../peers/smtp-client.ts'
 import type { TestApi } from './api.ts'
@@ -35,7 +36,7 @@ export async function openInbound(api: TestApi, database: TestDatabase, changes:
 
   const eventsOf = async (projectId: number) => {
     await fanOutAll(api.context.cells.all[0].mail, database)
-    return database.query<{ id: string; type: string; data: Record<string, unknown>; endpoints: number[] }>(
+    const rows = await database.query<InboundEvent>(
       `select id, type,
               data || coalesce((select convert_from(event_data, 'UTF8')::jsonb from mail.inbound_bodies as bodies
                                  where bodies.id = events.inbound_body_id), '{}') as data,
@@ -43,9 +44,23 @@ export async function openInbound(api: TestApi, database: TestDatabase, changes:
          from mail.events as events where project_id = $1 and type = 'inbound.received' order by id`,
       [projectId],
     )
+    for (const { type, data } of rows)
+      assertDocumented({
+        type,
+        timestamp: '2026-11-14T09:30:00.000Z',
+        data: { ...data, project_id: projectId },
+      })
+    return rows
   }
 
   return { listener, open, inboundOf, eventsOf }
+}
+
+interface InboundEvent {
+  id: string
+  type: string
+  data: Record<string, unknown>
+  endpoints: number[]
 }
 
 export interface InboundRow {

@@ -20,6 +20,9 @@ export function recordStatements(t: TestContext) {
     get count() {
       return texts().length
     },
+    get texts() {
+      return texts()
+    },
     /** How many contain a text. */
     about: (text: string) => texts().filter((statement) => statement.includes(text)).length,
     reset: () => mock.resetCalls(),

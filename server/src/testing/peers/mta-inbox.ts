@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { cleanUp } from '../harness/cleanup.ts'
 
@@ -6,9 +7,19 @@ import { cleanUp } from '../harness/cleanup.ts'
 export interface MtaInbox {
   /** For POSTERN_MTA_HOSTS. */
   url: string
-  mails: { from: string; to: string[]; text: string }[]
+  mails: ReceivedMail[]
   /** Sets the reply for every recipient or for the specified ones. Null accepts them. */
   refuseWith(reply: number | null, only?: readonly string[]): void
+}
+
+export interface ReceivedMail {
+  from: string
+  to: string[]
+  /** As received. */
+  text: string
+  /** The decoded parts. */
+  plain: string
+  html: string
 }
 
 export async function startMtaInbox(): Promise<MtaInbox> {
@@ -23,9 +34,10 @@ export async function startMtaInbox(): Promise<MtaInbox> {
       return callback(Object.assign(new Error('not here'), { responseCode: refusal }))
     },
     onData(stream, { envelope }, callback) {
-      text(stream).then((raw) => {
+      text(stream).then(async (raw) => {
+        const { text: plain = '', html = '' } = await PostalMime.parse(raw)
         const from = envelope.mailFrom ? envelope.mailFrom.address : ''
-        mails.push({ from, to: envelope.rcptTo.map(({ address }) => address), text: raw })
+        mails.push({ from, to: envelope.rcptTo.map(({ address }) => address), text: raw, plain, html })
         callback()
       }, callback)
     },

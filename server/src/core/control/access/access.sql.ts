@@ -121,6 +121,16 @@ export async function deleteSession(tx: Tx, userId: number, sessionId: number): 
   return numDeletedRows > 0n
 }
 
+/** Returns the number of deleted sessions. */
+export async function deleteOtherSessions(tx: Tx, userId: number, keptId: number): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('control.sessions')
+    .where('user_id', '=', userId)
+    .where('id', '<>', keptId)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
 /** Inserts the same row that Better Auth would insert. */
 export async function insertPassword(tx: Tx, userId: number, hash: string): Promise<void> {
   await tx
@@ -196,6 +206,7 @@ export async function deleteCredentials(tx: Tx, userId: number): Promise<void> {
   await deleteResets(tx, userId)
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.two_factors').where('user_id', '=', userId).execute()
+  await tx.deleteFrom('control.passkeys').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.accounts').where('user_id', '=', userId).execute()
   await tx.updateTable('control.users').set({ two_factor_enabled: false }).where('id', '=', userId).execute()
 }

@@ -4,6 +4,7 @@
  * Its router is not mounted. The signin plane calls the few endpoints that Postern offers by name (sign-in.ts), so a new
  * release does not expose new endpoints. Its queries run as postern_identity, which cannot change a user's role.
  */
+import { passkey } from '@better-auth/passkey'
 import { APIError, betterAuth, type GenericEndpointContext } from 'better-auth'
 import { jwt, signJWT } from 'better-auth/plugins/jwt'
 import { twoFactor } from 'better-auth/plugins/two-factor'
@@ -36,6 +37,8 @@ const keyRotationSeconds = 30 * 24 * 60 * 60
 const totpPath = '/two-factor/verify-totp'
 const backupCodePath = '/two-factor/verify-backup-code'
 const changePasswordPath = '/change-password'
+const disableTotpPath = '/two-factor/disable'
+const passkeySignInPath = '/passkey/verify-authentication'
 
 const jwtOptions = {
   jwks: { keyPairConfig: { alg: 'EdDSA', crv: 'Ed25519' }, rotationInterval: keyRotationSeconds },
@@ -44,6 +47,8 @@ const jwtOptions = {
 
 export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAuthOptions) {
   const db = database.as('identity')
+  /** The requests whose passkey verified its user. */
+  const userVerified = new WeakSet<object>()
   return betterAuth({
     appName: 'Postern',
     baseURL: publicUrl.origin,
@@ -81,6 +86,7 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
       customRules: {
         '/sign-in/email': { window: 60, max: 10 },
         '/two-factor/*': { window: 60, max: 10 },
+        '/passkey/*': { window: 60, max: 20 },
         '/get-session': false,
       },
     },
@@ -90,6 +96,8 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
     },
     session: {
       modelName: 'sessions',
+      // Changes to credentials require the password or a recent second factor (sign-in.ts), not a new session.
+      freshAge: 0,
       expiresIn: sessionLifetimeSeconds,
       updateAge: sessionRenewalSeconds,
       fields: {
@@ -145,6 +153,7 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
           before: async (user, context) => {
             if (context?.path === totpPath && user['twoFactorEnabled'] === true)
               await recordCredentials(db, context, 'auth.confirm-totp')
+            if (context?.path === disableTotpPath) await recordCredentials(db, context, 'auth.disable-totp')
           },
         },
       },
@@ -158,7 +167,8 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
               const isFirstUse = await db.transaction((tx) => useTotpCode(tx, userId, context.body.code))
               if (!isFirstUse) throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE' })
             }
-            return { data: { ...session, secondFactorAt: secondFactorAt(context) } }
+            const isUserVerified = context !== null && userVerified.has(context.context)
+            return { data: { ...session, secondFactorAt: secondFactorAt(context, isUserVerified) } }
           },
         },
       },
@@ -178,7 +188,37 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
           },
         },
       }),
-      twoFactor({
+      passkey({
+        rpID: publicUrl.hostname,
+        rpName: 'Postern',
+        origin: publicUrl.origin,
+        // A passkey names its account, so that no address is needed to sign in.
+        authenticatorSelection: { residentKey: 'required', userVerification: 'preferred' },
+        registration: {
+          afterVerification: async ({ ctx }) => {
+            await recordCredentials(db, ctx, 'auth.add-passkey')
+          },
+        },
+        authentication: {
+          afterVerification: ({ ctx, verification }) => {
+            if (verification.authenticationInfo.userVerified) userVerified.add(ctx.context)
+          },
+        },
+        schema: {
+          passkey: {
+            modelName: 'passkeys',
+            fields: {
+              publicKey: 'public_key',
+              userId: 'user_id',
+              credentialID: 'credential_id',
+              deviceType: 'device_type',
+              backedUp: 'backed_up',
+              createdAt: 'created_at',
+            },
+          },
+        },
+      }),
+      withPasskeyChallenge({
         issuer: 'Postern',
         schema: {
           user: { fields: { twoFactorEnabled: 'two_factor_enabled' } },
@@ -197,10 +237,25 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
   })
 }
 
+/**
+ * The second-factor plugin, whose challenge also follows a sign-in with a passkey that did not verify its user. The library
+ * lets every passkey pass.
+ */
+function withPasskeyChallenge(options: Parameters<typeof twoFactor>[0]) {
+  const plugin = twoFactor(options)
+  const [challenge] = plugin.hooks.after
+  if (!challenge || plugin.hooks.after.length > 1) throw new Error('the second-factor plugin has changed')
+  const { matcher } = challenge
+  challenge.matcher = (context) =>
+    matcher(context) ||
+    (context.path === passkeySignInPath && context.context.newSession?.session['secondFactorAt'] === null)
+  return plugin
+}
+
 async function recordCredentials(
   db: Db,
   { headers, context }: GenericEndpointContext,
-  operation: 'auth.change-password' | 'auth.confirm-totp',
+  operation: 'auth.change-password' | 'auth.confirm-totp' | 'auth.disable-totp' | 'auth.add-passkey',
 ): Promise<void> {
   const userId = Number(headers?.get(userIdHeader) ?? Number.NaN)
   const requestId = headers?.get(requestIdHeader)
@@ -225,7 +280,8 @@ async function recordCredentials(
  * When the second factor of a new session was verified. Determined by the path that creates the session, never by data
  * copied into the session. A password change replaces its session and preserves the time.
  */
-function secondFactorAt(context: GenericEndpointContext | null): Date | null {
+function secondFactorAt(context: GenericEndpointContext | null, isUserVerified: boolean): Date | null {
+  if (context?.path === passkeySignInPath) return isUserVerified ? new Date() : null
   if (context?.path === totpPath || context?.path === backupCodePath) return new Date()
   if (context?.path !== changePasswordPath) return null
   return (context.context.session?.session['secondFactorAt'] as Date | null | undefined) ?? null

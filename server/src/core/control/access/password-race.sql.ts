@@ -11,8 +11,15 @@ const selectByEmail = (email: string): RawBuilder<PasswordRow> => sql<PasswordRo
     from control.accounts as accounts join control.users as users on users.id = accounts.user_id
    where users.email = ${email} and accounts.provider_id = 'credential'`
 
+/** The password is null if the user has none. Undefined if there is no user. */
 export async function findPassword(tx: ReadTx, email: string): Promise<PasswordRow | undefined> {
-  return (await selectByEmail(email).execute(tx)).rows[0]
+  const { rows } = await sql<PasswordRow>`
+    select users.id as user_id, accounts.password
+      from control.users as users
+      left join control.accounts as accounts
+        on accounts.user_id = users.id and accounts.provider_id = 'credential'
+     where users.email = ${email}`.execute(tx)
+  return rows[0]
 }
 
 /** Waits for a concurrent password change to commit. */

@@ -3,33 +3,29 @@
  * (administrators.ts). Only the SHA-256 of its token is stored. Using the link revokes all of the user's sessions. The role
  * and the second factor do not change, and the next sign-in requires the second factor.
  *
- * A request runs the same statements for every address, with or without an account. The worker looks up the account and
- * emails the link. The token is derived from the row, so a message that is sent again contains the same token.
+ * A request runs the same statements for every address, with or without an account: it adds a mail to the queue of system
+ * mail (core/control/notifications). The worker looks up the account and emails the link.
  */
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import type { Db, OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { networkOf } from '../../../platform/http/rate-limit.ts'
-import type { Logger } from '../../../platform/telemetry/log.ts'
-import { MailRefused, type SystemMail } from '../notifications/system-mail.ts'
+import type { AddressedMail, ComposeDeps, QueuedSystemMail } from '../notifications/queued-mail.ts'
 import { deleteChallenges } from './access.sql.ts'
+import { countToday, deleteOldCounts } from './daily-counts.sql.ts'
 import { deleteFailuresOfUser } from './password-backoff.sql.ts'
 import {
   consumeToken,
-  countToday,
   deleteExpired,
-  deleteOldCounts,
   deleteSessionsOf,
   deleteWithoutAccount,
+  findRequested,
   findUsable,
   insertIssued,
   insertRequest,
-  listUnsent,
-  markSent,
   setPassword,
   storeHash,
-  type UnsentReset,
 } from './password-reset.sql.ts'
 
 const mailedMinutes = 60
@@ -47,8 +43,7 @@ const tokenForm = /^pwr_[\w-]{43}$/
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
 /** The token is in the fragment, which browsers do not send, so no server logs it. */
-export const resetLink = ({ origin }: URL, token: string): string =>
-  `${origin}/console/reset-password#${token}`
+export const resetLink = ({ origin }: URL, token: string): string => `${origin}/app/reset-password#${token}`
 
 export async function requestReset(db: Db, email: string, address: string): Promise<void> {
   await db.transaction(async (tx) => {
@@ -101,53 +96,33 @@ const invalidLink = (): PosternError =>
     'This link is invalid, has already been used, or has expired. Request a new one.',
   )
 
-export interface ResetMailDeps {
-  db: Db
-  /** Undefined if this installation sends no system mail. */
-  systemMail: SystemMail | undefined
-  resetKey: Buffer
-  publicUrl: URL
-  log: Logger
-}
-
 /** Derived from the newest session secret. */
 export const resetKeyOf = ([newest]: readonly { value: string }[]): Buffer =>
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern password resets', 32))
 
-/** Stores the hash, emails the link and marks it as sent. Each of the three steps can be repeated. */
-export async function sendDueResets(deps: ResetMailDeps, atMost: number, signal: AbortSignal): Promise<void> {
-  const { db, systemMail, resetKey, log } = deps
-  await db.transaction(deleteWithoutAccount)
-  if (systemMail === undefined) return
-  for (const reset of await db.read((tx) => listUnsent(tx, atMost))) {
-    if (signal.aborted) return
-    const token = tokenPrefix + createHmac('sha256', resetKey).update(String(reset.id)).digest('base64url')
-    if (!(await db.transaction((tx) => storeHash(tx, reset.id, hashOf(token))))) continue
-    try {
-      await systemMail.send(mailFor(reset, token, deps.publicUrl))
-    } catch (error) {
-      if (!(error instanceof MailRefused)) throw error
-      log.warn({ password_reset_id: reset.id, err: error }, 'password reset mail permanently rejected')
-    }
-    await db.transaction((tx) => markSent(tx, reset.id))
+/** Deletes the request if its address has no account. */
+export async function composePasswordReset(
+  tx: Tx,
+  { id, subject_id }: QueuedSystemMail,
+  { publicUrl, resetKey }: ComposeDeps,
+): Promise<AddressedMail | null> {
+  await deleteWithoutAccount(tx, subject_id)
+  const reset = await findRequested(tx, subject_id)
+  if (!reset) return null
+  const token = tokenPrefix + createHmac('sha256', resetKey).update(id).digest('base64url')
+  await storeHash(tx, subject_id, hashOf(token))
+  return {
+    to: reset.email,
+    subject: `Reset your password for ${publicUrl.host}`,
+    blocks: [
+      `Someone requested a password reset for your account at ${publicUrl.origin}.`,
+      `To choose a new password, open this link. It can be used once and expires at ${reset.expires_at.toISOString()}.`,
+      { link: resetLink(publicUrl, token), label: 'Choose a new password' },
+      'Resetting your password signs you out on all devices. Your second factor does not change.',
+      'If you did not request this, ignore this message. Your password does not change.',
+    ],
   }
 }
-
-const mailFor = (
-  { email, expires_at }: UnsentReset,
-  token: string,
-  publicUrl: URL,
-): Parameters<SystemMail['send']>[0] => ({
-  to: email,
-  subject: `Reset your password for ${publicUrl.host}`,
-  text: [
-    `Someone requested a password reset for your account at ${publicUrl.origin}.`,
-    `To choose a new password, open this link. It can be used once and expires at ${expires_at.toISOString()}:`,
-    resetLink(publicUrl, token),
-    'Resetting your password signs you out on all devices. Your second factor does not change.',
-    'If you did not request this, ignore this message. Your password does not change.',
-  ].join('\n\n'),
-})
 
 export const purgeResets = (tx: OneStatement): Promise<number> => deleteExpired(tx, purgedAtOnce)
 export const purgeDailyCounts = (tx: OneStatement): Promise<number> => deleteOldCounts(tx, purgedAtOnce)

@@ -11,7 +11,7 @@ import {
   recordAttempt,
   recordUserActivity,
 } from '../activity/activity.ts'
-import { deleteSession, findChallengedUserId, findSignInUser } from './access.sql.ts'
+import { deleteOtherSessions, deleteSession, findChallengedUserId, findSignInUser } from './access.sql.ts'
 import type { Browser } from './browser.ts'
 
 type UserKey = { id: number } | { email: string }
@@ -45,6 +45,12 @@ export class SignInRecords {
     )
   }
 
+  /** The account is created in the same transaction. */
+  accountMade(tx: Tx, browser: Browser, operation: string, user: { id: number; email: string }) {
+    const change = { resource: 'account', id: user.id, before: null, after: null }
+    return recordUserActivity(tx, user.id, entryOf(browser, operation, user, change))
+  }
+
   async passwordReset(tx: Tx, browser: Browser, userId: number): Promise<void> {
     const user = await findSignInUser(tx, { id: userId })
     if (!user) return
@@ -64,6 +70,15 @@ export class SignInRecords {
       const change = { resource: 'session', id: sessionId, before: null, after: null }
       await recordUserActivity(tx, user.id, entryOf(browser, operation, user, change))
       return true
+    })
+  }
+
+  endOtherSessions(browser: Browser, user: { id: number; email: string }, keptId: number): Promise<void> {
+    return this.#db.transaction(async (tx) => {
+      const ended = await deleteOtherSessions(tx, user.id, keptId)
+      if (ended === 0) return
+      const change = { resource: 'account', id: user.id, before: null, after: { ended_sessions: ended } }
+      await recordUserActivity(tx, user.id, entryOf(browser, 'auth.end-other-sessions', user, change))
     })
   }
 
@@ -102,7 +117,7 @@ export class SignInRecords {
   }
 }
 
-type Method = 'password' | 'totp' | 'backup_code'
+type Method = 'password' | 'totp' | 'backup_code' | 'passkey'
 
 const sessionChange = (after: object): ActivityChange => ({
   resource: 'session',

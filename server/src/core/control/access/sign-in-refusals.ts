@@ -3,6 +3,8 @@ import { PosternError } from '../../../platform/errors.ts'
 
 const wrongCode = 'The code is wrong or was already used. Enter the next code, or sign in again.'
 
+const unknownPasskey = 'This passkey is unknown or could not be verified. Use another method.'
+
 /** Maps Better Auth's codes to Postern's. An error with any other code is not the caller's fault. */
 const refusals: Record<
   string,
@@ -19,6 +21,14 @@ const refusals: Record<
   INVALID_TWO_FACTOR_COOKIE: ['unauthenticated', 'Sign in with email and password first.'],
   TOTP_NOT_ENABLED: ['unauthenticated', 'No second factor is set up.'],
   TOTP_ALREADY_ENABLED: ['already_exists', 'A second factor is already set up.'],
+  CHALLENGE_NOT_FOUND: ['unauthenticated', 'The request took too long. Try again.'],
+  PASSKEY_NOT_FOUND: ['unauthenticated', unknownPasskey],
+  AUTHENTICATION_FAILED: ['unauthenticated', unknownPasskey],
+  FAILED_TO_VERIFY_REGISTRATION: ['unauthenticated', 'The passkey could not be verified. Try again.'],
+  YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY: [
+    'unauthenticated',
+    'The request is of another user. Try again.',
+  ],
   BACKUP_CODES_NOT_ENABLED: ['unauthenticated', 'No second factor is set up.'],
 }
 

@@ -134,6 +134,7 @@ describe('hasAmbiguousNames', () => {
     ['{"\\"":1,"\\u0022":1}', true],
     ['{"__proto__":1,"__proto__":1}', true],
     ['{"a" \t\r\n : 1, "a"\n:\n2}', true],
+    ['{"a":"b",":c\\u0073":1}', true],
   ]
   for (const [json, doubtful] of cases) {
     test(`finds ${doubtful ? 'an' : 'no'} ambiguous name in ${JSON.stringify(json)}`, () => {
@@ -213,7 +214,10 @@ function losesMembers(json: string): boolean {
 }
 
 const escapesNames = (json: string): boolean =>
-  [...json.matchAll(/"(?:\\.|[^\\"])*"(?=\s*:)/g)].some(([name]) => /\\[^/]/.test(name))
+  // Every string is matched, so that no match begins at a closing quote.
+  [...json.matchAll(/("(?:\\.|[^\\"])*")(\s*:)?/g)].some(
+    ([, text = '', colon]) => colon && /\\[^/]/.test(text),
+  )
 
 function isJson(text: string): boolean {
   try {

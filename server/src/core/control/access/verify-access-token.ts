@@ -140,9 +140,12 @@ export function requireAdministrator(user: User): asserts user is Admin {
 
 const recentMs = 10 * 60_000
 
+export const isRecentSecondFactor = (at: Date | null): boolean =>
+  at !== null && Date.now() - at.getTime() <= recentMs
+
 /** For operations with far-reaching consequences. A stolen token alone is not enough to start one. */
 export function requireRecentSecondFactor(at: Date | null): void {
-  if (at !== null && Date.now() - at.getTime() <= recentMs) return
+  if (isRecentSecondFactor(at)) return
   throw new PosternError(
     'unauthenticated',
     'This operation requires two-factor authentication within the last 10 minutes. Sign in again, then repeat the request.',

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
+import { allOf, boundedScan, type ScanResult, scanResultOf } from '../../shared/bounded-scan.ts'
 
 /** One chain per project and one per user. Both kinds have tables with the same columns. */
 export type Kind = 'project' | 'user'
@@ -123,6 +124,62 @@ export async function listNewest(
     select ${columns(kind)} from ${names[kind].rows} as activity
      where activity.${names[kind].owner} = ${owner} and activity.seq < ${beforeSeq}
      order by activity.seq desc limit ${limit}`.execute(tx)
+  return rows
+}
+
+export interface ActivityFilter {
+  userId?: number | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+}
+
+/** Rows scanned at once; see core/shared/bounded-scan.ts. */
+const scanLimit = 2_000
+
+/** Newest first. Relayed rows can be older than the rows before them, so the filters by time do not narrow the range. */
+export async function scanNewest(
+  tx: ReadTx,
+  kind: Kind,
+  owner: number,
+  { userId, from, to }: ActivityFilter,
+  { limit, beforeSeq }: { limit: number; beforeSeq: number },
+): Promise<ScanResult<ActivityRow>> {
+  const { rows: table, owner: column } = names[kind]
+  // The primary key has the order. For a short chain, PostgreSQL could read all rows and sort them.
+  await sql.raw('set local enable_sort = off; set local enable_seqscan = off').execute(tx)
+  const found = boundedScan({
+    columns: sql`activity.seq`,
+    from: sql`${table} as activity`,
+    within: sql<boolean>`activity.${column} = ${owner} and activity.seq < ${beforeSeq}`,
+    order: sql`activity.seq desc`,
+    passes: allOf([
+      ...(userId === undefined
+        ? []
+        : [sql<boolean>`activity.actor_type = 'user' and activity.actor_id = ${userId}`]),
+      ...(from === undefined ? [] : [sql<boolean>`activity.at >= ${from}`]),
+      ...(to === undefined ? [] : [sql<boolean>`activity.at < ${to}`]),
+    ]),
+    ...{ bound: scanLimit, limit },
+  })
+  const { rows } = await sql<{ seq: number; is_found: boolean }>`
+    with ${found} select seq, true as is_found from found union all select seq, false from stop`.execute(tx)
+  const seqs = rows.filter(({ is_found }) => is_found).map(({ seq }) => seq)
+  const stop = rows.find(({ is_found }) => !is_found)?.seq
+  return scanResultOf(
+    await findRows(tx, kind, owner, seqs),
+    limit,
+    ({ seq }) => ({ id: seq, key: null }),
+    stop === undefined ? null : { id: stop, key: null },
+  )
+}
+
+/** Newest first. */
+async function findRows(tx: ReadTx, kind: Kind, owner: number, seqs: number[]): Promise<ActivityRow[]> {
+  if (seqs.length === 0) return []
+  const { rows } = await sql<ActivityRow>`
+    select ${columns(kind)} from ${names[kind].rows} as activity
+     where activity.${names[kind].owner} = ${owner} and activity.seq = any(${seqs}::bigint[])
+     order by activity.seq desc`.execute(tx)
   return rows
 }
 

@@ -11,11 +11,13 @@ import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
-import { newestFirst } from '../../shared/pages.ts'
+import { continueScan, scanMs } from '../../shared/bounded-scan.ts'
+import { newestFirst, pageOf, scanPage } from '../../shared/pages.ts'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 import { withAddresses, withoutAddresses } from '../audit/addresses.ts'
 import { hashOf } from '../audit/chain.ts'
 import {
+  type ActivityFilter,
   type ActivityRow,
   admitAttempt,
   append,
@@ -26,6 +28,7 @@ import {
   listNewest,
   lockHead,
   purgeRows,
+  scanNewest,
 } from './activity.sql.ts'
 
 export const actorTypes = ['user', 'api_key', 'administrator', 'system', 'unknown'] as const
@@ -223,6 +226,24 @@ export const activityPage = (
     },
     (row: ActivityRow & { id: number }) => activityView(row),
   )
+
+/** One page of the matching rows of a chain, newest first. */
+export async function activitySearch(
+  tx: ReadTx,
+  kind: Kind,
+  owner: number,
+  { limit: wanted, cursor, ...filter }: ActivityFilter & { limit?: number; cursor?: string },
+) {
+  const deadline = performance.now() + scanMs
+  const { limit, lastId = Number.MAX_SAFE_INTEGER } = pageOf({
+    ...(wanted !== undefined && { limit: wanted }),
+    ...(cursor !== undefined && { cursor }),
+  })
+  const scan = (beforeSeq: number, rows: number) =>
+    scanNewest(tx, kind, owner, filter, { limit: rows, beforeSeq })
+  const first = await scan(lastId, limit)
+  return scanPage(await continueScan(first, limit, deadline, ({ id }, rows) => scan(id, rows)), activityView)
+}
 
 /** The maximum number of rows per chain. Prevents a customer from filling the database. */
 export const activityKept = { project: 50_000, user: 10_000 } as const

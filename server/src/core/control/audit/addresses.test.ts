@@ -58,6 +58,16 @@ describe('an address in an audited change', () => {
     assert.deepEqual(left, [])
   })
 
+  test('is erased from the questions of lookups, which keep who asked', async () => {
+    await admin.get('/messages?recipient=Radia.Perlman@example.net')
+    assert.equal(await erase('radia.perlman@example.net'), 1)
+    const [lookup] = (await admin.get('/audit/lookups?limit=1')).body.data
+    assert.deepEqual([lookup.actor_id, lookup.question], [admin.userId, 'erased'])
+    const [entry] = (await admin.get('/audit?operation=audit.erase')).body.data
+    assert.deepEqual(entry.after, { rows: 0, lookups: 1 })
+    assert.equal((await verify()).first_bad, null)
+  })
+
   test('is detected by verification if it was altered outside the chain', async () => {
     await makeRoute('edsger@example.net')
     await database.query(

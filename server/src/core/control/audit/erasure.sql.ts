@@ -11,3 +11,10 @@ export async function deletePerson(tx: Tx, email: string): Promise<number> {
        where part in ('before.text', 'after.text') and strpos(lower(name), ${email}) > 0)`.execute(tx)
   return Number(numAffectedRows ?? 0n)
 }
+
+/** Removes the questions that contain the address. Who asked, and when, is kept. `email` is in lower case. */
+export async function eraseFromLookups(tx: Tx, email: string): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update control.lookups set question = 'erased' where strpos(lower(question), ${email}) > 0`.execute(tx)
+  return Number(numAffectedRows ?? 0n)
+}

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/db/db.ts'
 import { eraseFromActivity } from '../activity/activity.ts'
 import type { RowContent } from './chain.ts'
-import { deletePerson } from './erasure.sql.ts'
+import { deletePerson, eraseFromLookups } from './erasure.sql.ts'
 import { recordAudit, shell } from './record.ts'
 import type { ShellOperation } from './unattended-operations.ts'
 
@@ -19,7 +19,9 @@ export async function erasePerson(
 ): Promise<number> {
   const rows = await deletePerson(tx, email.toLowerCase())
   const activity = await eraseFromActivity(tx, email)
-  if (rows + activity === 0) return 0
+  const lookups = await eraseFromLookups(tx, email.toLowerCase())
+  const erased = rows + activity + lookups
+  if (erased === 0) return 0
   await recordAudit(tx, {
     actor: shell('postern audit erase'),
     requestId,
@@ -30,14 +32,14 @@ export async function erasePerson(
       resource: 'person',
       id: requestId,
       before: null,
-      after: activity === 0 ? { rows } : { rows, activity },
+      after: { rows, ...(activity > 0 && { activity }), ...(lookups > 0 && { lookups }) },
     },
     related: [],
     reason,
     limitException: null,
     subject: null,
   })
-  return rows + activity
+  return erased
 }
 
 /** The number of erased entries that the row records, or 0 for other operations. */

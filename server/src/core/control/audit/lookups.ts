@@ -21,12 +21,15 @@ export const recordLookup = (db: Db, lookup: Lookup): Promise<void> =>
     }),
   )
 
-/** PostgreSQL counts code points. */
+/**
+ * PostgreSQL counts code points. The text ends after one of its parts, because erasure finds an address only if all of it is
+ * there.
+ */
 function shortened(question: string): string {
   const characters = [...question]
-  return characters.length <= maxQuestionCharacters
-    ? question
-    : `${characters.slice(0, maxQuestionCharacters - 1).join('')}…`
+  if (characters.length <= maxQuestionCharacters) return question
+  const start = characters.slice(0, maxQuestionCharacters - 1).join('')
+  return `${start.slice(0, Math.max(0, start.lastIndexOf(', ')))}…`
 }
 
 /** Newest first. */

@@ -14,6 +14,7 @@ import {
   ProviderFailure,
 } from '../../../providers/sending-identities.ts'
 import { publishToMail } from '../../outbox/outbox.ts'
+import { addSystemMail } from '../notifications/queued-mail.ts'
 import {
   type CheckedDomain,
   type CheckedRecord,
@@ -26,7 +27,6 @@ import {
 } from './check.sql.ts'
 import { nextStep, type WarningDays, warningDue } from './check-schedule.ts'
 import { cutOverKey } from './dkim-rotation.ts'
-import { insertNotice } from './dns-notices.sql.ts'
 import { verifiedHolder } from './domains.sql.ts'
 import {
   evaluateRecords,
@@ -178,7 +178,7 @@ async function writeResult(
     ...{ result, complaint, ...step },
     ...{ isUnanswered, warnedDays: warning ?? warnedDays },
   })
-  if (warning !== undefined) await insertNotice(tx, domain, warning)
+  if (warning !== undefined) await addSystemMail(tx, 'domain_failing', domain)
   if (step.status !== domain.status) await publishStatus(tx, domain, step.status, complaint)
   return warning
 }

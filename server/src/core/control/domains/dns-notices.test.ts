@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { workerDeps } from '../../../context/context.ts'
 import { exposition } from '../../../platform/telemetry/metrics.ts'
+import { assertDocumented } from '../../../testing/expectations/documented-events.ts'
+import { sendAllSystemMail } from '../../../testing/harness/system-mail.ts'
 import { startStage, startWorld } from '../../../testing/harness/verification-harness.ts'
-import { patienceMs } from '../../../testing/harness/waiting.ts'
 import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
-import { sendDomainNotices } from './dns-notices.ts'
 
 /** Notices about a verified domain for which DNS lookups fail. */
 const world = await startWorld()
@@ -22,16 +22,18 @@ async function startUnanswered() {
   const deps = workerDeps(on.api.context)
   return {
     ...{ on, domain },
-    round: () => sendDomainNotices(deps, 100, AbortSignal.timeout(patienceMs)),
+    round: (of = deps) => sendAllSystemMail(on.database, of),
     subjects: () =>
       inbox.mails
         .filter(({ to }) => to.includes(owner.email))
         .map(({ text }) => /^Subject: (.*)$/im.exec(text)?.[1]?.trim()),
     mails: () => inbox.mails.filter(({ to }) => to.includes(owner.email)),
-    waiting: async () => (await on.database.query('select from control.domain_notices')).length,
+    waiting: async () =>
+      (await on.database.query('select from control.system_mails where outcome is null')).length,
     events: () =>
-      on.database.query<{ type: string }>(
-        `select payload ->> 'type' as type from control.outbox where topic = 'event' order by id`,
+      on.database.query<{ type: string; data: object }>(
+        `select payload ->> 'type' as type, payload -> 'data' || jsonb_build_object('project_id', project_id) as data
+           from control.outbox where topic = 'event' order by id`,
       ),
   }
 }
@@ -51,8 +53,9 @@ describe('the owner of a verified domain with failing DNS lookups', () => {
     try {
       const seen = []
       for (const days of ['0', '2.9', '3.1', '5', '10.1', '13.9', '14.1', '16']) {
-        const { status } = await on.check(domain, await on.later(`${Number(days) * 24} hours`))
-        await round()
+        const later = await on.later(`${Number(days) * 24} hours`)
+        const { status } = await on.check(domain, later)
+        await round(later)
         seen.push([days, status, mails().length])
       }
       assert.deepEqual(seen, [
@@ -68,12 +71,13 @@ describe('the owner of a verified domain with failing DNS lookups', () => {
     } finally {
       await world.publish()
     }
+    const shown = domain.name.replaceAll('.', '[.]')
     assert.deepEqual(subjects(), [
-      `DNS lookups for ${domain.name} are failing`,
-      `DNS lookups for ${domain.name} are failing`,
-      `${domain.name} is no longer verified`,
+      `DNS lookups for ${shown} are failing`,
+      `DNS lookups for ${shown} are failing`,
+      `${shown} is no longer verified`,
     ])
-    const text = mails()[0]?.text.replaceAll('=\r\n', '') ?? ''
+    const text = mails()[0]?.plain ?? ''
     for (const part of ['Web shop', 'for 3 days', 'SERVFAIL', `/domains/${domain.id}/verify`]) {
       assert.ok(text.includes(part), `${part} is not in: ${text}`)
     }
@@ -82,6 +86,7 @@ describe('the owner of a verified domain with failing DNS lookups', () => {
       (await events()).map(({ type }) => type),
       ['domain.verified', 'domain.failed'],
     )
+    for (const event of await events()) assertDocumented({ ...event, timestamp: '2026-11-14T09:30:00.000Z' })
     assert.match(on.api.logLines.join('\n'), /DNS lookups fail for a verified domain/)
     const after = await Promise.all([3, 10, 14].map(counted))
     assert.deepEqual(
@@ -95,16 +100,18 @@ describe('the owner of a verified domain with failing DNS lookups', () => {
     await world.dns.breakZone('.')
     try {
       await on.check(domain)
-      await on.check(domain, await on.later('4 days'))
+      const later = await on.later('4 days')
+      await on.check(domain, later)
       inbox.refuseWith(451)
-      await round()
+      await round(later)
       inbox.refuseWith(null)
       assert.deepEqual([mails().length, await waiting()], [0, 1])
     } finally {
       await world.publish()
     }
-    await on.check(domain, await on.later('5 days'))
-    await round()
+    const later = await on.later('5 days')
+    await on.check(domain, later)
+    await round(later)
     assert.deepEqual([mails().length, await waiting()], [0, 0])
   })
 })

@@ -93,10 +93,3 @@ export async function switchOff(
     returning name, url`.execute(tx)
   return rows[0]
 }
-
-/** Replaces a pending notice for the endpoint. */
-export async function insertNotice(tx: Tx, projectId: number, id: number): Promise<void> {
-  await sql`
-    insert into control.endpoint_notices as notices (endpoint_id, project_id) values (${id}, ${projectId})
-    on conflict (endpoint_id) do update set created_at = excluded.created_at`.execute(tx)
-}

@@ -129,7 +129,9 @@ describe('endpoint.disabled', () => {
     )
   }
   const noticesOf = (id: number) =>
-    database.query('select from control.endpoint_notices where endpoint_id = $1', [id])
+    database.query(`select from control.system_mails where kind = 'endpoint_disabled' and subject_id = $1`, [
+      id,
+    ])
 
   test('disables the endpoint with a reason, and notifies the other endpoints', async () => {
     const { resource } = await makeEndpoint(projectId)

@@ -5,15 +5,8 @@
 import type { Tx } from '../../../platform/db/db.ts'
 import { idsOf, type OutboxHandler, type OutboxRow } from '../../outbox/handler.ts'
 import { publishToMail } from '../../outbox/outbox.ts'
-import {
-  insertNotice,
-  isThere,
-  lockUnlessBusy,
-  readHealth,
-  selectExisting,
-  switchOff,
-  writeHealth,
-} from './health.sql.ts'
+import { addSystemMail } from '../notifications/queued-mail.ts'
+import { isThere, lockUnlessBusy, readHealth, selectExisting, switchOff, writeHealth } from './health.sql.ts'
 
 const endpointIn = ({ payload }: OutboxRow): number => (payload as { endpoint_id: number }).endpoint_id
 
@@ -57,6 +50,6 @@ async function disable(tx: Tx, row: OutboxRow): Promise<'disabled' | 'left' | 'b
   if (!endpoint) return 'left'
   const { name, url } = endpoint
   await publishToMail(tx, project_id, 'event', { type: 'endpoint.disabled', data: { id, name, url, reason } })
-  await insertNotice(tx, project_id, id)
+  await addSystemMail(tx, 'endpoint_disabled', { id, project_id })
   return 'disabled'
 }

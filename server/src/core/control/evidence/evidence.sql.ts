@@ -40,6 +40,13 @@ export async function count(tx: ReadTx, projectId: number): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
+/** Reads the whole table, which the limits keep small. */
+export async function countRequestedBy(tx: ReadTx, userId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from control.evidence where requested_by = ${userId}`.execute(tx)
+  return rows[0]?.count ?? 0
+}
+
 export async function find(tx: ReadTx, projectId: number, id: number): Promise<EvidenceRow | undefined> {
   const { rows } = await sql<EvidenceRow>`
     select ${columns} from control.evidence

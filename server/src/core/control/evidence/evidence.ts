@@ -9,8 +9,10 @@ import { PosternError } from '../../../platform/errors.ts'
 import { timestampOf } from '../../shared/timestamp.ts'
 import { findExcerpt } from '../audit/excerpt.ts'
 import { lockProject } from '../projects/projects.ts'
+import { lockUserRow } from '../users/users.ts'
 import {
   count,
+  countRequestedBy,
   deleteExpired,
   type EvidenceRow,
   find,
@@ -35,6 +37,8 @@ export const listEvidence = listByProject
 
 /** A project cannot have more files at the same time. */
 export const maxFiles = 20
+/** Rights that only allow reading must not be enough to fill the disk, with a few files of each project. */
+export const maxFilesOfRequester = 100
 export const maxActs = 100_000
 /** Far more than a file with `maxActs` usually has. */
 const maxBytes = 256 * 2 ** 20
@@ -82,6 +86,8 @@ export async function requestEvidence(
   { projectId, requestedBy }: { projectId: number; requestedBy: number },
   request: RequestedEvidence,
 ): Promise<number> {
+  // Before the project, as in other transactions.
+  await lockUserRow(tx, requestedBy)
   await lockProject(tx, projectId)
   const range = rangeOf(request, await databaseTime(tx))
   const { first, last } = await findExcerpt(tx, projectId, range)
@@ -95,6 +101,12 @@ export async function requestEvidence(
     throw new PosternError(
       'limit_exceeded',
       `Project ${projectId} has ${maxFiles} evidence files. Each is deleted 7 days after it was requested.`,
+    )
+  }
+  if ((await countRequestedBy(tx, requestedBy)) >= maxFilesOfRequester) {
+    throw new PosternError(
+      'limit_exceeded',
+      `You have requested ${maxFilesOfRequester} evidence files. Each is deleted 7 days after it was requested.`,
     )
   }
   return insert(tx, { projectId, requestedBy, ...range, messageIds: request.message_ids ?? [] })

@@ -169,7 +169,7 @@ class EvidenceVerifier {
     const isHeader =
       header.type === 'evidence' &&
       [header.id, header.project?.id].every(Number.isSafeInteger) &&
-      [header.from, header.to].every((time) => typeof time === 'string')
+      [header.from, header.to].every((time) => typeof time === 'string' && timestamp.test(time))
     if (!isHeader) throw new Bad(1, 'The first line is not the beginning of an evidence file.')
     if (header.version !== 1) throw new Bad(1, `Version ${header.version} of the format is not known here.`)
     this.#header = header as Header
@@ -193,9 +193,17 @@ class EvidenceVerifier {
     const key = this.#keys.get(statement.key_id)
     // Buffer silently ignores invalid digits.
     const isHex = typeof signature === 'string' && /^[0-9a-f]{128}$/.test(signature)
-    return isHex && key !== undefined && isEvidenceSigned(key, { ...statement, hash: prev }, signature)
+    if (!isHex || key === undefined) return false
+    try {
+      return isEvidenceSigned(key, { ...statement, hash: prev }, signature)
+    } catch {
+      // Canonical JSON rejects unpaired surrogates, which a forged file can contain.
+      return false
+    }
   }
 }
+
+const timestamp = /^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/
 
 const altered = 'The line was altered: the next line has a different hash of it.'
 

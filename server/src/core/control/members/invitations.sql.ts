@@ -3,8 +3,6 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import type { MemberRow } from './members.sql.ts'
 
 export interface Invitation {
-  member_id: number
-  version: number
   email: string
   role: string
   project_id: number
@@ -12,21 +10,15 @@ export interface Invitation {
   ends_at: Date
 }
 
-const isUnsent = sql<boolean>`members.user_id is null and members.invitation_sent_at is null
-  and members.invited_at > postern.now() - control.invitation_lifetime()`
-
-/** Undefined if the invitation was accepted, emailed or removed, or has expired. */
-export async function lockUnsent(
-  tx: Tx,
-  projectId: number,
-  memberId: number,
-): Promise<Invitation | undefined> {
+/** Undefined if the invitation was accepted or removed, or has expired. */
+export async function lockPending(tx: Tx, memberId: number): Promise<Invitation | undefined> {
   const { rows } = await sql<Invitation>`
-    select members.id as member_id, members.version, members.email, members.role, members.project_id,
-           projects.name as project_name, members.invited_at + control.invitation_lifetime() as ends_at
+    select members.email, members.role, members.project_id, projects.name as project_name,
+           members.invited_at + control.invitation_lifetime() as ends_at
       from control.members as members
       join control.projects as projects on projects.id = members.project_id
-     where members.project_id = ${projectId} and members.id = ${memberId} and ${isUnsent}
+     where members.id = ${memberId} and members.user_id is null
+       and members.invited_at > postern.now() - control.invitation_lifetime()
        for no key update of members`.execute(tx)
   return rows[0]
 }
@@ -39,26 +31,6 @@ export async function storeHash(tx: Tx, memberId: number, hash: Buffer): Promise
     .where('id', '=', memberId)
     .where('user_id', 'is', null)
     .execute()
-}
-
-export async function markSent(tx: Tx, memberId: number): Promise<void> {
-  await tx
-    .updateTable('control.members')
-    .set({ invitation_sent_at: sql<Date>`postern.now()` })
-    .where('id', '=', memberId)
-    .execute()
-}
-
-/** Invitations for which the job should have run by now, oldest first. */
-export async function listUnsent(
-  tx: ReadTx,
-  limit: number,
-): Promise<{ project_id: number; member_id: number }[]> {
-  const { rows } = await sql<{ project_id: number; member_id: number }>`
-    select members.project_id, members.id as member_id from control.members as members
-     where ${isUnsent} and members.invited_at < postern.now() - interval '2 minutes'
-     order by members.invited_at limit ${limit}`.execute(tx)
-  return rows
 }
 
 /** Undefined if the token is invalid, was used or has expired. */
@@ -128,6 +100,22 @@ export async function countInvitation(
   const [row] = rows
   if (!row) throw new Error('the count returned no row')
   return row
+}
+
+export interface ShownInvitation {
+  email: string
+  project_id: number
+  project_name: string
+  role: string
+  expires_at: Date
+  has_account: boolean
+}
+
+/** Undefined if the token is invalid, was used or has expired. */
+export async function findByToken(tx: ReadTx, tokenHash: Buffer): Promise<ShownInvitation | undefined> {
+  const { rows } = await sql<ShownInvitation>`
+    select * from control.find_invitation(${tokenHash})`.execute(tx)
+  return rows[0]
 }
 
 /** Undefined if the token is invalid, was used or has expired; null if the address has an account. */

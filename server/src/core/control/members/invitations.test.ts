@@ -6,9 +6,9 @@ import { customers } from '../../../testing/fixtures/customers.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { CookieJar } from '../../../testing/harness/cookie-jar.ts'
 import { openDatabase, testDatabase } from '../../../testing/harness/database.ts'
-import { patienceMs } from '../../../testing/harness/waiting.ts'
+import { sendAllSystemMail } from '../../../testing/harness/system-mail.ts'
 import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
-import { acceptInvitation, projectLabel, sendDueInvitations, sendInvitation } from './invitations.ts'
+import { acceptInvitation } from './invitations.ts'
 
 const inbox = await startMtaInbox()
 const database = await testDatabase()
@@ -20,6 +20,8 @@ const { owner, project } = await ownProject({ name: 'Web shop' })
 const path = `/projects/${project.id}/members`
 const password = 'correct horse battery staple'
 
+const sendMail = () => sendAllSystemMail(database, deps)
+
 let invited = 0
 
 /** Invites an address and, by default, emails the invitation. */
@@ -28,31 +30,32 @@ async function invite({ isMailed = true } = {}) {
   const { status, body, text } = await owner.post(path, { email, role: 'developer' })
   assert.equal(status, 201, text)
   if (!isMailed) return { email, id: body.id as number, token: '' }
-  await sendInvitation(deps, project.id, body.id)
+  await sendMail()
   return { email, id: body.id as number, token: tokenIn(mailTo(email)) }
 }
 
 const mailsTo = (email: string) => inbox.mails.filter(({ to }) => to.includes(email))
 const mailTo = (email: string) => mailsTo(email).at(-1) ?? assert.fail(`no message to ${email}`)
-const tokenIn = ({ text }: { text: string }): string =>
-  /inv_[\w-]{43}/.exec(text.replaceAll('=\r\n', ''))?.[0] ?? assert.fail(`no token in: ${text}`)
+const tokenIn = ({ plain }: { plain: string }): string =>
+  /inv_[\w-]{43}/.exec(plain)?.[0] ?? assert.fail(`no token in: ${plain}`)
 
-const join = (body: object) => new CookieJar(api.url).post('/v1/auth/register', body)
+const join = (body: object, browser = new CookieJar(api.url)) => browser.post('/v1/auth/register', body)
+const show = (token: string) => new CookieJar(api.url).post('/v1/auth/invitation', { token })
 
 describe('an invitation message', () => {
   test('names the project and contains a token, of which only the hash is stored', async () => {
     const { email, id, token } = await invite()
-    const { from, to, text } = mailTo(email)
+    const { from, to, plain, html } = mailTo(email)
     assert.deepEqual([from, to], ['postern@example.net', [email]])
-    const plain = text.replaceAll('=\r\n', '')
     for (const part of [
       '"Web shop"',
       `${project.id}`,
       'developer',
-      'http://localhost:8080/v1/auth/register',
+      `http://localhost:8080/app/invitation#${token}`,
     ]) {
       assert.ok(plain.includes(part), `${part} is not in: ${plain}`)
     }
+    assert.ok(html.includes(token), html)
     const [row] = await database.query<{ whole: string; is_hash: boolean }>(
       `select members::text as whole, invitation_hash = sha256($2::text::bytea) as is_hash
          from control.members where id = $1`,
@@ -74,9 +77,10 @@ describe('an invitation message', () => {
       email: 'victim@example.net',
       role: 'viewer',
     })
-    await sendInvitation(deps, shop.id, body.id)
-    const plain = mailTo('victim@example.net').text.replaceAll('=\r\n', '')
-    assert.doesNotMatch(plain, /phish|renew|mailbox|evil|Click/)
+    assert.equal(body.email, 'victim@example.net')
+    await sendMail()
+    const { plain, html } = mailTo('victim@example.net')
+    assert.doesNotMatch(plain + html, /phish|renew|mailbox|evil|Click/)
     const addresses = [...plain.matchAll(/https?:\/\/[^\s/,]+/g)].map(([address]) => address)
     assert.deepEqual([...new Set(addresses)], ['http://localhost:8080'])
     assert.ok(plain.includes(`project number ${shop.id}`), plain)
@@ -94,7 +98,7 @@ describe('an invitation message', () => {
       })
       statuses.push(status)
       if (status !== 201) continue
-      await sendInvitation(deps, shop.id, body.id)
+      await sendMail()
       await mallory.delete(`/projects/${shop.id}/members/${body.id}`)
     }
     assert.deepEqual(
@@ -110,79 +114,27 @@ describe('an invitation message', () => {
     assert.equal(tomorrow.status, 201, 'the next day starts at zero')
   })
 
-  test('has the same token if the job runs again before the message is marked as sent', async () => {
-    const { email, id, token } = await invite()
-    await sendInvitation(deps, project.id, id)
-    assert.equal(mailsTo(email).length, 1, 'a sent invitation is not sent again')
-    await database.query('update control.members set invitation_sent_at = null where id = $1', [id])
-    await sendInvitation(deps, project.id, id)
-    assert.deepEqual(mailsTo(email).map(tokenIn), [token, token])
-  })
-
-  test('is sent by the periodic sweep if its job was lost or the MTA was unavailable', async () => {
-    const { email, id } = await invite({ isMailed: false })
-    inbox.refuseWith(451)
-    await assert.rejects(sendInvitation(deps, project.id, id))
-    inbox.refuseWith(null)
-    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
-    assert.equal(mailsTo(email).length, 0, 'its own job may still run')
-    await database.query(
-      `update control.members set invited_at = invited_at - interval '1 hour' where id = $1`,
-      [id],
-    )
-    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
-    assert.equal(mailsTo(email).length, 1)
-    await sendDueInvitations(deps, 100, AbortSignal.timeout(patienceMs))
-    assert.equal(mailsTo(email).length, 1)
-  })
-
-  test('is abandoned with a log entry if the MTA permanently rejects it', async () => {
-    const { id } = await invite({ isMailed: false })
-    inbox.refuseWith(550)
-    await sendInvitation(deps, project.id, id)
-    inbox.refuseWith(null)
-    assert.match(api.logLines.join('\n'), /invitation mail permanently rejected/)
-    await sendInvitation(deps, project.id, id)
-    assert.equal(inbox.mails.filter(({ text }) => text.includes(`invited${invited}@`)).length, 0)
+  test('is not sent for a withdrawn or accepted invitation', async () => {
+    const withdrawn = await invite({ isMailed: false })
+    await owner.delete(`${path}/${withdrawn.id}`)
+    const accepted = await invite()
+    await (await stranger()).post('/invitations/accept', { token: accepted.token })
+    await sendMail()
+    assert.deepEqual([mailsTo(withdrawn.email).length, mailsTo(accepted.email).length], [0, 1])
   })
 
   test('is not sent if no MTA is configured, and this is logged', async () => {
-    const { id } = await invite({ isMailed: false })
+    const { email, id } = await invite({ isMailed: false })
     const silent = await startApi(database)
-    await sendInvitation(workerDeps(silent.context), project.id, id)
+    await sendAllSystemMail(database, workerDeps(silent.context))
     assert.match(silent.logLines.join('\n'), /POSTERN_SYSTEM_MAIL_FROM/)
     const [row] = await database.query<{ hash: Buffer | null }>(
       'select invitation_hash as hash from control.members where id = $1',
       [id],
     )
     assert.equal(row?.hash, null)
-  })
-})
-
-describe('a project name in a message', () => {
-  test('is shown if no mail client can turn it into a link', () => {
-    for (const name of ['Web shop', "O'Neill & Sons (2026)", 'Überraschung_GmbH', '株式会社', 'a-b, c+d']) {
-      assert.equal(projectLabel(7, name), `the project "${name}" (number 7)`)
-    }
-    assert.equal(projectLabel(7, 'Ｗｅｂ'), 'the project "Web" (number 7)')
-  })
-
-  test('is omitted if it contains addresses, links, phone numbers, look-alike dots or invisible characters', () => {
-    const names = ['evil.example', 'www.evil', 'a@b', 'https://x', 'tel:1', 'a/b', 'a\\b', '[x](y)', '<b>']
-    const tricks = [
-      'evil。example',
-      'evil．example',
-      '⒈evil',
-      'evil․com',
-      'a\u200bb',
-      'a\u202eb',
-      'x"y',
-      'x\ny',
-    ]
-    const others = ['call 555 1234', '+49 30 12345', 'a'.repeat(61), 'why?', '#hash', '℀', '']
-    for (const name of [...names, ...tricks, ...others]) {
-      assert.equal(projectLabel(7, name), 'project number 7', JSON.stringify(name))
-    }
+    await sendMail()
+    assert.equal(mailsTo(email).length, 1, 'once it is configured')
   })
 })
 
@@ -267,18 +219,49 @@ async function joinAs(tx: Parameters<typeof acceptInvitation>[0], token: string,
   }
 }
 
+describe('auth.show-invitation', () => {
+  test('shows the bearer of the token to what they are invited, and whether they have an account', async () => {
+    const { email, token } = await invite()
+    const shown = { email, project_id: project.id, project_name: project.name, role: 'developer' }
+    const fields = async () => {
+      const { expires_at, ...rest } = (await (await show(token)).json()) as Record<string, unknown>
+      assert.ok(Date.parse(String(expires_at)) > Date.now())
+      return rest
+    }
+    assert.deepEqual(await fields(), { ...shown, has_account: false })
+    await make.makeUser({ email })
+    assert.deepEqual(await fields(), { ...shown, has_account: true })
+  })
+
+  test('rejects a token that is invented, used, withdrawn or expired', async () => {
+    const [used, withdrawn, expired] = [await invite(), await invite(), await invite()]
+    await join({ token: used.token, name: 'Grace', password })
+    await owner.delete(`${path}/${withdrawn.id}`)
+    await database.query(
+      `update control.members set invited_at = invited_at - interval '14 days' where id = $1`,
+      [expired.id],
+    )
+    const texts = []
+    for (const token of [used.token, withdrawn.token, expired.token, `inv_${'A'.repeat(43)}`, '']) {
+      const answer = await show(token)
+      assert.equal(answer.status, 404)
+      texts.push(await answer.text())
+    }
+    assert.equal(new Set(texts).size, 1)
+  })
+})
+
 describe('auth.register-invited', () => {
-  test('creates an account with the invited address that can sign in and is a member', async () => {
+  test('creates an account with the invited address that is signed in and is a member', async () => {
     const { email, id, token } = await invite()
-    const response = await join({ token, name: ' Grace ', password })
+    const browser = new CookieJar(api.url)
+    const response = await join({ token, name: ' Grace ', password }, browser)
     assert.equal(response.status, 200)
     const member = (await response.json()) as Record<string, unknown>
     assert.deepEqual(
       [member['id'], member['email'], member['name'], member['role']],
       [id, email, 'Grace', 'developer'],
     )
-    const browser = new CookieJar(api.url)
-    assert.equal((await browser.post('/v1/auth/sign-in', { email, password })).status, 200)
     const drawn = (await (await browser.post('/v1/auth/token')).json()) as { token: string }
     const shown = await fetch(`${api.url}/v1/projects/${project.id}`, {
       headers: { authorization: `Bearer ${drawn.token}` },

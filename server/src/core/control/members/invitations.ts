@@ -3,44 +3,35 @@
  * invited address can accept without the token.
  *
  * A token can be used once, within 14 days, and is deleted with its row. Only its SHA-256 is stored. The token is derived
- * from the member and its version, so a repeated job emails the same token. An attacker with the key can compute tokens,
- * but a token is accepted only after its hash has been stored, just before the email is sent.
+ * from the id of the mail (core/control/notifications), so a mail that is sent again contains the same token. An attacker
+ * with the key can compute tokens, but a token is accepted only after its hash has been stored, just before the mail is sent.
+ * A trigger of control.members adds the mail.
  */
 import { createHash, createHmac, hkdfSync, randomUUIDv7 } from 'node:crypto'
 import type { Static } from 'typebox'
-import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import type { Logger } from '../../../platform/telemetry/log.ts'
 import { plainName } from '../../shared/text.ts'
 import { recordProjectActivity, system } from '../activity/activity.ts'
 import { beyond, type Caps, type LimitException } from '../caps/caps.ts'
-import { MailRefused, type SystemMail } from '../notifications/system-mail.ts'
+import { labelOf } from '../notifications/customer-text.ts'
+import type { AddressedMail, ComposeDeps, QueuedSystemMail } from '../notifications/queued-mail.ts'
 import {
   countInvitation,
-  type Invitation,
+  findByToken,
   insertInvitedUser,
   join,
   joinInvited,
   listExpired,
   listPending,
-  listUnsent,
-  lockUnsent,
-  markSent,
+  lockPending,
   type PendingRow,
   removeInvitation,
+  type ShownInvitation,
   storeHash,
 } from './invitations.sql.ts'
 import type { MemberRow } from './members.ts'
 import type { PendingInvitation, Role } from './wire.ts'
-
-export interface InvitationDeps {
-  db: Db
-  /** Undefined if this installation sends no system mail. */
-  systemMail: SystemMail | undefined
-  invitationKey: Buffer
-  publicUrl: URL
-  log: Logger
-}
 
 const keyBytes = 32
 
@@ -51,86 +42,30 @@ export const invitationKeyOf = ([newest]: readonly { value: string }[]): Buffer 
 const tokenPrefix = 'inv_'
 const tokenFormat = /^inv_[\w-]{43}$/
 
-const tokenOf = (key: Buffer, { member_id, version }: Invitation): string =>
-  tokenPrefix + createHmac('sha256', key).update(`${member_id}/${version}`).digest('base64url')
-
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Stores the hash of the token, emails the token and marks it as sent. Each of the three steps can be repeated. */
-export async function sendInvitation(
-  deps: InvitationDeps,
-  projectId: number,
-  memberId: number,
-): Promise<void> {
-  const { db, systemMail, invitationKey, log } = deps
-  const about = { project_id: projectId, member_id: memberId }
-  if (systemMail === undefined) {
-    log.warn(about, 'invitation not mailed: POSTERN_SYSTEM_MAIL_FROM and POSTERN_MTA_HOSTS are not set')
-    return
-  }
-  const pending = await db.transaction(async (tx) => {
-    const invitation = await lockUnsent(tx, projectId, memberId)
-    if (!invitation) return undefined
-    const token = tokenOf(invitationKey, invitation)
-    await storeHash(tx, memberId, hashOf(token))
-    return { invitation, token }
-  })
-  if (!pending) return
-  try {
-    await systemMail.send(composeMail(pending.invitation, pending.token, deps.publicUrl))
-  } catch (error) {
-    if (!(error instanceof MailRefused)) throw error
-    log.warn({ ...about, err: error }, 'invitation mail permanently rejected')
-  }
-  await db.transaction((tx) => markSent(tx, memberId))
-}
-
-/** Sends invitations whose job was lost, or was abandoned because the MTA was unavailable. */
-export async function sendDueInvitations(
-  deps: InvitationDeps,
-  atMost: number,
-  signal: AbortSignal,
-): Promise<void> {
-  if (deps.systemMail === undefined) return
-  const due = await deps.db.read((tx) => listUnsent(tx, atMost))
-  for (const { project_id, member_id } of due) {
-    if (signal.aborted) return
-    // If the MTA is unavailable, this throws, and the next run tries again.
-    await sendInvitation(deps, project_id, member_id)
-  }
-}
-
 /** The text is the same whether or not the address has an account. */
-function composeMail(
-  { email, role, project_id, project_name, ends_at }: Invitation,
-  token: string,
-  { origin, host }: URL,
-): Parameters<SystemMail['send']>[0] {
+export async function composeInvitation(
+  tx: Tx,
+  { id, subject_id }: QueuedSystemMail,
+  { publicUrl: { origin, host }, invitationKey }: ComposeDeps,
+): Promise<AddressedMail | null> {
+  const invitation = await lockPending(tx, subject_id)
+  if (!invitation) return null
+  const { email, role, project_id, project_name, ends_at } = invitation
+  const token = tokenPrefix + createHmac('sha256', invitationKey).update(id).digest('base64url')
+  await storeHash(tx, subject_id, hashOf(token))
   return {
     to: email,
     subject: `You have been invited to a project at ${host}`,
-    text: [
-      `You have been invited to ${projectLabel(project_id, project_name)} at ${origin} with the role "${role}".`,
-      `This is your invitation token. It can be used once and expires at ${ends_at.toISOString()}:`,
-      token,
-      `If you have an account at ${origin}, sign in and send the token to ${origin}/v1/invitations/accept.`,
-      `If you do not have an account, send the token, your name and a password to ${origin}/v1/auth/register.`,
+    blocks: [
+      `You have been invited to ${labelOf('project', project_id, project_name)} at ${origin} with the role "${role}".`,
+      `To accept, open this link and sign in, or create an account. It can be used once and expires at ${ends_at.toISOString()}.`,
+      // The fragment of a URL is not sent to servers, so no server logs it.
+      { link: `${origin}/app/invitation#${token}`, label: 'Accept the invitation' },
       'If you did not expect this invitation, ignore this message. The invitation expires.',
-    ].join('\n\n'),
+    ],
   }
-}
-
-// Letters, digits and a few characters that mail clients do not turn into links. Dot, colon, slash and @ are excluded, as
-// well as characters that Unicode compatibility normalization maps to one of them.
-const linklessName = /^[\p{L}\p{M}\p{Nd} '&+,()_-]{1,60}$/u
-// Phones turn longer digit sequences into phone numbers.
-const maxDigits = 4
-
-/** The customer chooses the name, so it is shown only if it cannot contain an address, a link or a phone number. */
-export function projectLabel(projectId: number, name: string): string {
-  const plain = name.normalize('NFKC')
-  const isShown = linklessName.test(plain) && (plain.match(/\p{Nd}/gu)?.length ?? 0) <= maxDigits
-  return isShown ? `the project "${plain}" (number ${projectId})` : `project number ${projectId}`
 }
 
 /**
@@ -185,6 +120,13 @@ function joinedOr404(joined: Awaited<ReturnType<typeof join>>): MemberRow {
     )
   }
   return member
+}
+
+/** What the bearer of the token is invited to. */
+export async function findInvitation(tx: ReadTx, token: string): Promise<ShownInvitation> {
+  const shown = tokenFormat.test(token) ? await findByToken(tx, hashOf(token)) : undefined
+  if (!shown) throw invalidInvitation()
+  return shown
 }
 
 /** Creates an account with the invited address. The token proves that the person owns the address. */

@@ -2,10 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { ReadTx, Schema, Tx } from '../../../platform/db/db.ts'
 import type { Role } from './wire.ts'
 
-export type MemberRow = Omit<
-  Selectable<Schema['control.members']>,
-  'invitation_hash' | 'invitation_sent_at' | 'invited_by'
->
+export type MemberRow = Omit<Selectable<Schema['control.members']>, 'invitation_hash' | 'invited_by'>
 
 const columns = [
   'id',

@@ -120,7 +120,7 @@ async function add(
     )
   }
   if (row.user_id === null) {
-    await jobs.send(tx, 'invitations.send', { project_id: projectId, member_id: row.id })
+    await jobs.send(tx, 'system-mail.send', {})
   }
   return { row, count: await count(tx, projectId) }
 }

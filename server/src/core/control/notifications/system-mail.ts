@@ -1,44 +1,63 @@
-/** The installation's own mail to people. It uses the operator's MTAs, like customers' mail, but bypasses the queue. */
-import { randomUUID } from 'node:crypto'
+/** Composes the installation's own mail to people and hands it over to the operator's MTAs. */
 import { composeMime } from '../../../formats/compose.ts'
-import type { Transport } from '../../../providers/transport.ts'
+import type { Handover, Transport } from '../../../providers/transport.ts'
+import { type Operator, renderSystemMail, type SystemMailContent } from './render.ts'
 
-export interface SystemMail {
-  send(mail: { to: string; subject: string; text: string }): Promise<void>
+export interface AddressedMail extends SystemMailContent {
+  to: string
 }
 
-/** The MTA permanently rejected the mail. */
-export class MailRefused extends Error {
-  override readonly name = 'MailRefused'
+export interface SystemMailSender {
+  /** No MTA can be reached at present. */
+  readonly isUnavailable: boolean
+  /** Equal arguments make equal messages, so that a mail that is sent again has the same Message-ID and content. Never rejects
+   * because of the MTA. */
+  send(id: string, createdAt: Date, mail: AddressedMail): Promise<Handover>
 }
 
-export function createSystemMail(transport: Transport, from: string): SystemMail {
+export interface SystemMailOptions {
+  transport: Transport
+  from: string
+  operator: Operator
+  publicUrl: URL
+  /** The envelope sender for a mail. Bounces and other replies of mail servers go there. */
+  returnPathOf(id: string): string
+}
+
+export function createSystemMail({
+  transport,
+  from,
+  operator,
+  publicUrl,
+  returnPathOf,
+}: SystemMailOptions): SystemMailSender {
   return {
-    async send({ to, subject, text }) {
-      const id = randomUUID()
+    get isUnavailable() {
+      return transport.isUnavailable
+    },
+    async send(id, createdAt, { to, ...content }) {
+      const { subject, text, html } = renderSystemMail(content, operator, publicUrl)
       const raw = await composeMime(
         {
-          from: { name: null, address: from },
+          from: { name: operator.name, address: from },
           to: [{ name: null, address: to }],
           cc: [],
-          reply_to: [],
+          reply_to: operator.supportEmail === null ? [] : [{ name: null, address: operator.supportEmail }],
           subject,
           text,
-          html: null,
+          html,
+          // RFC 3834 §5.
           headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }],
           attachments: [],
         },
-        { messageId: id, domain: from.slice(from.lastIndexOf('@') + 1), date: new Date() },
+        { messageId: id, domain: from.slice(from.lastIndexOf('@') + 1), date: createdAt },
       )
-      const handover = await transport.send({
-        envelope: { from, to },
-        dsn: { envid: id },
+      return transport.send({
+        envelope: { from: returnPathOf(id), to },
+        dsn: { envid: id, notifySuccess: false },
         raw,
         needsUtf8: false,
       })
-      if (handover.kind === 'sent') return
-      if (handover.kind === 'refused' && handover.isPermanent) throw new MailRefused(handover.reply)
-      throw new Error(handover.kind === 'refused' ? handover.reply : handover.detail)
     },
   }
 }

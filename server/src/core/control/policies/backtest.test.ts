@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { PosternError } from '../../../platform/errors.ts'
 import { insertProjects } from '../../../testing/fixtures/project-rows.ts'
 import { databaseNow, openDatabase, testDatabase } from '../../../testing/harness/database.ts'
 import { recordStatements } from '../../../testing/harness/statements.ts'
@@ -8,7 +9,8 @@ import type { PolicyConfig } from './wire.ts'
 
 const database = await testDatabase()
 const opened = openDatabase(database)
-const mail = openDatabase(database).as('mail')
+/** One connection, which reports its statistics when asked. */
+const mail = openDatabase(database, { poolSize: 1 }).as('mail')
 const deps: BacktestDeps = { db: opened.as('admin'), mailDbFor: () => mail }
 /** The start of the current five minutes. */
 const now = new Date(Math.floor((await databaseNow(database)).getTime() / 300_000) * 300_000)
@@ -155,6 +157,24 @@ describe('a backtest', () => {
     const read = await rowsRead(() => backtestPolicy(deps, policy({ signal: 'volume_spike' }), 30))
     assert.ok(read <= (stored?.rows ?? 0), `${read} of ${stored?.rows} rows`)
     assert.ok(read > 0)
+  })
+
+  test('reads fewer projects at a time after a statement timeout', async () => {
+    let refusals = 2
+    const impatient = Object.create(mail, {
+      read: {
+        value: (read: Parameters<typeof mail.read>[0]) =>
+          refusals-- > 0
+            ? Promise.reject(new PosternError('unavailable', 'The statement took too long.'))
+            : mail.read(read),
+      },
+    }) as typeof mail
+    const withoutRange = ({ from: _from, to: _to, ...result }: Awaited<ReturnType<typeof backtestPolicy>>) =>
+      result
+    const expected = withoutRange(await backtestPolicy(deps, policy(), 1))
+    const result = await backtestPolicy({ ...deps, mailDbFor: () => impatient }, policy(), 1)
+    assert.deepEqual(withoutRange(result), expected)
+    assert.ok(result.is_complete && result.project_count > 250, `${result.project_count} projects`)
   })
 })
 

@@ -63,10 +63,10 @@ async function backtest(deps: BacktestDeps, policy: PolicyConfig, days: number):
     )
     const isEnough = totals.projects >= maxProjects || performance.now() > end
     if (ids.length > 0 && isEnough) return totals.result(false)
-    const parts = await evaluate(deps, ids, policy, totals.period).catch(timedOut)
+    const parts = await evaluate(deps, ids, policy, totals.period).catch(undefinedIfUnavailable)
     if (!parts) {
       if (limit === minPage) return totals.result(false)
-      limit = Math.max(minPage, limit / 4)
+      limit = Math.max(minPage, Math.floor(limit / 4))
       continue
     }
     for (const part of parts) totals.add(part)
@@ -76,8 +76,8 @@ async function backtest(deps: BacktestDeps, policy: PolicyConfig, days: number):
   }
 }
 
-/** Undefined if the error is a statement timeout or a failure of the database. */
-function timedOut(error: unknown): undefined {
+/** `unavailable` is a statement timeout or a failure of the database. */
+function undefinedIfUnavailable(error: unknown): undefined {
   if (!(error instanceof PosternError && error.code === 'unavailable')) throw error
 }
 

@@ -15,19 +15,24 @@ export async function rename(tx: Tx, id: number, name: string): Promise<ProjectR
   return rowOf(one(rows))
 }
 
+export interface NewOwnProject {
+  name: string
+  userId: number
+  planId: number
+  allowServiceMta: boolean
+}
+
 /**
  * Returns undefined if the plan cannot be assigned. The transaction is not scoped to a project, so it cannot read the new
  * project's statistics. The initial values are returned instead.
  */
 export async function insertOwn(
   tx: Tx,
-  name: string,
-  userId: number,
-  planId: number,
+  { name, userId, planId, allowServiceMta }: NewOwnProject,
 ): Promise<ProjectRow | undefined> {
   const { rows } = await sql<FlatRow>`
     select ${fields}
-      from control.create_project(${userId}, ${name}, ${planId}) as projects
+      from control.create_project(${userId}, ${name}, ${planId}, ${allowServiceMta}) as projects
       cross join (values (100, 0, 100, 0::bigint, 0::bigint, 0::bigint))
         as stats (computed_score, score_offset, reputation_score, bounced, failed, complained)
       join control.plans as plans on plans.id = projects.plan_id`.execute(tx)
@@ -39,18 +44,18 @@ export async function countOwn(tx: ReadTx, userId: number): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** The projects that the user is a member of, newest first. */
+/** The projects that the user is a member of, with the user's role, newest first. */
 export async function listOfUser(
   tx: ReadTx,
   userId: number,
   { limit, beforeId }: { limit: number; beforeId: number },
-): Promise<ProjectRow[]> {
-  const { rows } = await sql<FlatRow>`
-    select ${fields} from control.members as members
+): Promise<(ProjectRow & { role: string })[]> {
+  const { rows } = await sql<FlatRow & { role: string }>`
+    select ${fields}, members.role from control.members as members
       join control.projects as projects on projects.id = members.project_id ${companions}
      where members.user_id = ${userId} and members.project_id < ${beforeId}
      order by members.project_id desc limit ${limit}`.execute(tx)
-  return rows.map(rowOf)
+  return rows.map(({ role, ...row }) => ({ ...rowOf(row), role }))
 }
 
 export interface Remains {

@@ -1,33 +1,57 @@
+import type { Static } from 'typebox'
 import type { Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { plainName } from '../../shared/text.ts'
+import type { Role } from '../members/wire.ts'
+import { type PlanRow, planView } from '../plans/plans.ts'
 import {
   countOwn,
   hasMailWaiting,
   insertOwn,
   listOfUser,
+  type NewOwnProject,
   type Remains,
   remains,
   removeOwn,
   rename,
 } from './customers.sql.ts'
 import type { ProjectRow } from './projects.ts'
+import type { CustomerProject } from './wire.ts'
 
 /** Customers' operations on projects. All other operations are for administrators. */
+
+/** Without what only concerns the operator: overrides, and the ids of the billing system. */
+export const customerProjectView = (row: ProjectRow, role: string): Static<typeof CustomerProject> => ({
+  id: row.id,
+  name: row.name,
+  user_id: row.user_id,
+  role: role as Role,
+  is_locked: row.is_locked,
+  allow_service_mta: row.allow_service_mta,
+  reputation_score: row.reputation_score,
+  plan: customerPlanView(row.plan),
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+function customerPlanView(row: PlanRow): Static<typeof CustomerProject>['plan'] {
+  const { billing_product_id, price, is_active, created_at, updated_at, ...shown } = planView(row)
+  return shown
+}
 
 /** Also returns how many projects the owner now has. */
 export async function createOwnProject(
   tx: Tx,
-  { name, userId, planId }: { name: string; userId: number; planId: number },
+  project: NewOwnProject,
 ): Promise<{ row: ProjectRow; count: number }> {
-  const row = await insertOwn(tx, plainName(name, 'name'), userId, planId)
+  const row = await insertOwn(tx, { ...project, name: plainName(project.name, 'name') })
   if (!row) {
     throw new PosternError(
       'plan_inactive',
       'The plan for new projects is currently not available. Contact an administrator.',
     )
   }
-  return { row, count: await countOwn(tx, userId) }
+  return { row, count: await countOwn(tx, project.userId) }
 }
 
 export { hasMailWaiting }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
+import { roles } from '../members/wire.ts'
 import { Plan } from '../plans/wire.ts'
 
 /**
@@ -35,6 +36,32 @@ export const Project = Type.Object(
     plan: Plan,
   },
   { title: 'Project', additionalProperties: false },
+)
+
+const CustomerPlan = Type.Pick(
+  Plan,
+  [
+    ...(['id', 'name', 'description', 'support_level'] as const),
+    ...(['max_domains', 'max_users', 'max_mails_per_day', 'max_mails_per_month'] as const),
+  ],
+  { title: 'CustomerPlan', additionalProperties: false, description: 'The plan in force.' },
+)
+
+/** A project as its members see it. */
+export const CustomerProject = Type.Object(
+  {
+    id: Project.properties.id,
+    name: Project.properties.name,
+    user_id: Project.properties.user_id,
+    role: oneOf(roles, { description: 'Your role in the project.' }),
+    is_locked: Project.properties.is_locked,
+    allow_service_mta: Project.properties.allow_service_mta,
+    reputation_score: Score,
+    plan: CustomerPlan,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'CustomerProject', additionalProperties: false },
 )
 
 /** Sort orders of lists. A leading `-` reverses the order. */

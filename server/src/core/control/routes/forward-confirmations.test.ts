@@ -6,8 +6,9 @@ import { receivers } from '../../../testing/fixtures/receiving-projects.ts'
 import { startApi } from '../../../testing/harness/api.ts'
 import { testDatabase } from '../../../testing/harness/database.ts'
 import { openInbound, rcptReplies } from '../../../testing/harness/inbound-harness.ts'
+import { sendAllSystemMail } from '../../../testing/harness/system-mail.ts'
 import { startMtaInbox } from '../../../testing/peers/mta-inbox.ts'
-import { purgeConfirmationMails, sendConfirmations } from './forward-confirmations.ts'
+import { purgeConfirmationMails, releaseConfirmations } from './forward-confirmations.ts'
 
 const inbox = await startMtaInbox()
 const database = await testDatabase()
@@ -27,13 +28,16 @@ let targets = 0
 const newTarget = () => `target${++targets}@example.net`
 /** Simulates a later run: postponed confirmations are checked again. */
 async function send(): Promise<void> {
-  await database.query('update control.forward_confirmations set leased_until = null where sent_at is null')
-  await sendConfirmations(deps, 100, AbortSignal.timeout(60_000))
+  await database.query(
+    'update control.forward_confirmations set postponed_until = null where sent_at is null',
+  )
+  await releaseConfirmations(deps, 100, AbortSignal.timeout(60_000))
+  await sendAllSystemMail(database, deps)
 }
 const mailsTo = (address: string) => inbox.mails.filter(({ to }) => to.includes(address))
-const linkIn = ({ text }: { text: string }): string => {
-  const url = /http:\S+\/v1\/forwards\/fwd_[\w-]{43}/.exec(text.replaceAll('=\r\n', ''))?.[0]
-  return `${api.url}${new URL(url ?? assert.fail(`no link in: ${text}`)).pathname}`
+const linkIn = ({ plain }: { plain: string }): string => {
+  const url = /http:\S+\/v1\/forwards\/fwd_[\w-]{43}/.exec(plain)?.[0]
+  return `${api.url}${new URL(url ?? assert.fail(`no link in: ${plain}`)).pathname}`
 }
 const linkTo = (address: string) => linkIn(mailsTo(address).at(-1) ?? assert.fail(`no message to ${address}`))
 const press = (link: string) =>
@@ -87,8 +91,8 @@ describe('a forwarding route', () => {
     const second = await forwardTo(shop, 'orders', target.toUpperCase())
     const theirs = await forwardTo(other, 'sales', target)
     await send()
-    const [mine] = mailsTo(target).filter(({ text }) =>
-      text.includes(shop.domain.name.replaceAll('.', '[.]')),
+    const [mine] = mailsTo(target).filter(({ plain }) =>
+      plain.includes(shop.domain.name.replaceAll('.', '[.]')),
     )
     assert.equal((await press(linkIn(mine ?? assert.fail('no mail')))).status, 200)
     assert.ok((await confirmedAt(shop, first.id)) && (await confirmedAt(shop, second.id)))
@@ -144,9 +148,13 @@ describe('the confirmation message', () => {
     await admin.patch(shop.path, { name: 'Renew at https://phish.example', reason })
     await send()
     const [mail = assert.fail('no mail')] = mailsTo(target)
-    const text = mail.text.replaceAll('=\r\n', '')
     assert.equal(mail.from, 'postern@example.net')
-    assert.equal(text.match(/https?:/g)?.length, 1, text)
+    const links = [...mail.plain.matchAll(/https?:\S+/g), ...mail.html.matchAll(/href="([^"]*)"/g)]
+    assert.deepEqual(
+      new Set(links.map((link) => new URL(link[1] ?? link[0]).origin)),
+      new Set(['http://localhost:8080']),
+    )
+    const text = mail.plain + mail.html
     assert.ok(text.includes('visit-phish[.]example[.]org') && !text.includes('visit-phish.example.org'), text)
     assert.ok(!text.includes('Renew') && !text.includes('phish.example'), text)
     const stored = await database.query<{ whole: string }>(
@@ -233,13 +241,29 @@ describe('the confirmation message', () => {
     const target = newTarget()
     await forwardTo(shop, 'sales', target)
     inbox.refuseWith(451)
-    await assert.rejects(send())
+    await send()
     inbox.refuseWith(null)
+    assert.deepEqual(mailsTo(target), [])
+    await send()
+    assert.equal(mailsTo(target).length, 1)
     const [row] = await database.query<{ count: number }>(
       'select count(*)::int as count from control.forward_confirmation_mails where project_id = $1',
       [shop.id],
     )
-    assert.equal(row?.count, 0)
+    assert.equal(row?.count, 1)
+  })
+
+  test('is pending again if its domain is not verified any more when it is sent', async () => {
+    const shop = await makeReceiver()
+    const target = newTarget()
+    await forwardTo(shop, 'sales', target)
+    await releaseConfirmations(deps, 100, AbortSignal.timeout(60_000))
+    const setStatus = (status: string) =>
+      database.query('update control.domains set status = $2 where id = $1', [shop.domain.id, status])
+    await setStatus('pending')
+    await sendAllSystemMail(database, deps)
+    assert.deepEqual(mailsTo(target), [])
+    await setStatus('verified')
     await send()
     assert.equal(mailsTo(target).length, 1)
   })
@@ -261,11 +285,11 @@ describe('the confirmation message', () => {
     const target = newTarget()
     await forwardTo(quiet, 'sales', target)
     inbox.refuseWith(451, refused)
-    await assert.rejects(send())
+    await send()
     inbox.refuseWith(null)
     assert.deepEqual([mailsTo(target).length, refused.flatMap(mailsTo).length], [1, 0])
     const [waiting] = await database.query<{ free: number }>(
-      `select count(*) filter (where leased_until is null)::int as free
+      `select count(*) filter (where postponed_until is null)::int as free
          from control.forward_confirmations where sent_at is null`,
     )
     assert.equal(waiting?.free, 0, 'each was checked once')

@@ -2,18 +2,17 @@ import { createHash, createHmac, hkdfSync } from 'node:crypto'
 import type { Db, OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import type { JobSender } from '../../../platform/jobs/jobs.ts'
-import type { Logger } from '../../../platform/telemetry/log.ts'
-import { MailRefused, type SystemMail } from '../notifications/system-mail.ts'
+import { linkless } from '../notifications/customer-text.ts'
+import type { AddressedMail, ComposeDeps, QueuedSystemMail } from '../notifications/queued-mail.ts'
 import {
-  type Claimed,
   type ConfirmationLimits,
-  claimNext,
   confirm,
   deleteOldMails,
   findByToken,
-  markSent,
-  putOff,
+  lockReleased,
+  releaseDue,
   requestAgain,
+  returnToPending,
   storeToken,
 } from './forward-confirmations.sql.ts'
 import type { RouteRow } from './routes.sql.ts'
@@ -23,17 +22,13 @@ import type { RouteRow } from './routes.sql.ts'
  * has confirmed. Postern emails the address a link to a page with a button. Opening the link changes nothing, because
  * mail scanners open links. The states are in server/migrations/000002_control.sql.
  *
- * A token can be used once, within seven days. Only its SHA-256 is stored. The token is derived from the row and its round,
- * so a message that is sent again after a crash has the same token.
+ * A token can be used once, within seven days. Only its SHA-256 is stored. The token is derived from the id of the mail
+ * (core/control/notifications), so a mail that is sent again after a crash has the same token. If this installation sends no
+ * system mail, no forward becomes active.
  */
 export interface ConfirmationDeps {
   db: Db
-  /** Undefined if this installation sends no system mail. In that case, no forward becomes active. */
-  systemMail: SystemMail | undefined
-  forwardConfirmationKey: Buffer
   forwardConfirmationLimits: ConfirmationLimits
-  publicUrl: URL
-  log: Logger
 }
 
 const keyBytes = 32
@@ -44,9 +39,6 @@ export const forwardConfirmationKeyOf = ([newest]: readonly { value: string }[])
   Buffer.from(hkdfSync('sha256', newest?.value ?? '', '', 'postern forward confirmations', keyBytes))
 
 const tokenForm = /^fwd_[\w-]{43}$/
-
-const tokenOf = (key: Buffer, { id, round }: Claimed): string =>
-  `fwd_${createHmac('sha256', key).update(`${id}/${round}`).digest('base64url')}`
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
@@ -71,71 +63,50 @@ export async function requestConfirmation(tx: Tx, jobs: JobSender, row: RouteRow
   return round
 }
 
-/** After this many failures, the MTAs are assumed to be unavailable. */
-const failuresAtMost = 20
-
 /**
- * Sends pending confirmations, oldest first. If a message fails temporarily, its project is postponed and the others
- * continue. Rejects at the end if there was a failure.
+ * Adds the confirmations that may be mailed now to the queue of system mail, oldest first. The others stay pending: while
+ * their domain is not verified, their project is locked, or a daily limit is reached.
  */
-export async function sendConfirmations(
-  deps: ConfirmationDeps,
+export async function releaseConfirmations(
+  { db, forwardConfirmationLimits }: ConfirmationDeps,
   atMost: number,
   signal: AbortSignal,
 ): Promise<void> {
-  if (deps.systemMail === undefined) return
-  const failures: unknown[] = []
-  for (let sent = 0; sent < atMost && failures.length < failuresAtMost && !signal.aborted; ) {
-    const { claimed, hasMore } = await claim(deps)
-    if (!claimed && !hasMore) break
-    if (!claimed) continue
-    sent++
-    await sendTo(deps, deps.systemMail, claimed).catch((error: unknown) => failures.push(error))
+  for (let released = 0; released < atMost && !signal.aborted; ) {
+    const { isReleased, hasMore } = await db.transaction((tx) => releaseDue(tx, forwardConfirmationLimits))
+    if (!isReleased && !hasMore) return
+    if (isReleased) released++
   }
-  if (failures.length > 0) throw failures[0]
 }
 
-const claim = ({ db, forwardConfirmationKey, forwardConfirmationLimits }: ConfirmationDeps) =>
-  db.transaction(async (tx) => {
-    const found = await claimNext(tx, forwardConfirmationLimits)
-    const { claimed } = found
-    if (claimed) await storeToken(tx, claimed, hashOf(tokenOf(forwardConfirmationKey, claimed)), lifetimeDays)
-    return found
-  })
-
-async function sendTo(
-  { db, log, forwardConfirmationKey, publicUrl }: ConfirmationDeps,
-  systemMail: SystemMail,
-  claimed: Claimed,
-): Promise<void> {
-  try {
-    await systemMail.send(mailOf(claimed, tokenOf(forwardConfirmationKey, claimed), publicUrl))
-  } catch (error) {
-    if (!(error instanceof MailRefused)) {
-      await db.transaction((tx) => putOff(tx, claimed))
-      throw error
-    }
-    log.warn({ err: error, project_id: claimed.project_id }, 'forward confirmation permanently rejected')
+/**
+ * The text is fixed. It names only verified domains, written in a form that mail clients do not turn into links. If the
+ * domains are not verified any more, the confirmation is pending again.
+ */
+export async function composeConfirmation(
+  tx: Tx,
+  { id, subject_id }: QueuedSystemMail,
+  { publicUrl: { origin }, forwardConfirmationKey }: ComposeDeps,
+): Promise<AddressedMail | null> {
+  const confirmation = await lockReleased(tx, subject_id)
+  if (!confirmation) return null
+  const { address, domain_names, is_locked } = confirmation
+  if (domain_names === null || is_locked) {
+    await returnToPending(tx, subject_id)
+    return null
   }
-  await db.transaction((tx) => markSent(tx, claimed))
-}
-
-/** The text is fixed. It names only verified domains, written in a form that mail clients do not turn into links. */
-function mailOf(
-  { address, domain_names }: Claimed,
-  token: string,
-  { origin }: URL,
-): Parameters<SystemMail['send']>[0] {
+  const token = `fwd_${createHmac('sha256', forwardConfirmationKey).update(id).digest('base64url')}`
+  await storeToken(tx, subject_id, hashOf(token), lifetimeDays)
   return {
     to: address,
     subject: 'Confirm that you want to receive forwarded mail',
-    text: [
+    blocks: [
       'Someone set up mail forwarding to your address, from addresses at:',
-      domain_names.map((name) => `  ${name.replaceAll('.', '[.]')}`).join('\n'),
-      `If you want to receive that mail, open this page within ${lifetimeDays} days and press the button:`,
-      `${origin}${confirmationPath}/${token}`,
+      { items: domain_names.map(linkless) },
+      `If you want to receive that mail, open this page within ${lifetimeDays} days and press the button.`,
+      { link: `${origin}${confirmationPath}/${token}`, label: 'Confirm the forwarding' },
       'If you did not expect this, do nothing: no mail is forwarded to you.',
-    ].join('\n\n'),
+    ],
   }
 }
 

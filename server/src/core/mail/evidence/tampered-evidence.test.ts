@@ -152,6 +152,13 @@ describe('an altered file', () => {
     assert.match((await verify(resigned(truncated))).first_bad?.problem ?? '', /the chain was truncated here/)
   })
 
+  test('is found in a signature that cannot be written as canonical JSON', async () => {
+    const contents = contentsOf(file.toString())
+    const last = contents.at(-1) ?? assert.fail()
+    const { text } = linesAfter(noLines, contents.with(-1, { ...last, more: '\ud800' }))
+    assert.match((await verify(text)).first_bad?.problem ?? '', /The signature is invalid/)
+  })
+
   test('is not proved without a key', async () => {
     const { ok, signed, notes } = await verifyEvidence(linesOfText(file), new Map())
     assert.deepEqual([ok, signed], [true, false])

@@ -8,13 +8,7 @@ import { CpuBudget } from '../../../platform/scheduling/cpu-budget.ts'
 import type { Whose } from '../../../platform/scheduling/fair-queue.ts'
 import { ThreadPool, TookTooLong } from '../../../platform/scheduling/thread-pool.ts'
 import { Counter } from '../../../platform/telemetry/metrics.ts'
-import {
-  type AnalysisTask,
-  type AnalysisTasks,
-  type AuthenticatedMail,
-  serveAnalysis,
-  type ThreadData,
-} from './analysis.ts'
+import type { AnalysisTask, AnalysisTasks, AuthenticatedMail, ThreadData } from './analysis.ts'
 import { type Linking, receivedJson } from './received-event.ts'
 
 /** The analysis to perform for an inbound message. */
@@ -204,4 +198,8 @@ function isLong(raw: Uint8Array, lines: number): boolean {
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-if (!isMainThread && workerData?.role === role) serveAnalysis(workerData as ThreadData)
+if (!isMainThread && workerData?.role === role) {
+  // Loaded only in the threads: the parsers are a quarter of the program.
+  const { serveAnalysis } = await import('./analysis.ts')
+  serveAnalysis(workerData as ThreadData)
+}

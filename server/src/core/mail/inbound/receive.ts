@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { type Address, addressText } from '../../../formats/address.ts'
-import { type Authentication, confirmsSender, forwardVerdict } from '../../../formats/authentication.ts'
+import {
+  type Authentication,
+  confirmsSender,
+  forwardVerdict,
+} from '../../../formats/authentication-results.ts'
 import { forwardedField, receivedField, type TraceFault } from '../../../formats/trace.ts'
 import type { MailOf } from '../../../platform/db/cells.ts'
 import type { Tx, UnscopedDb } from '../../../platform/db/db.ts'

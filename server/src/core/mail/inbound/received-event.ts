@@ -1,6 +1,6 @@
 // The data of `inbound.received` events: everything that fits, and links to the rest.
 
-import type { Authentication } from '../../../formats/authentication.ts'
+import type { Authentication } from '../../../formats/authentication-results.ts'
 import type { ParsedMail } from '../../../formats/parse-mail.ts'
 import { type LinkKeys, makeLink } from './link.ts'
 

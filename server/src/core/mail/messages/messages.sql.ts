@@ -72,6 +72,8 @@ export interface MessageFilter {
   /** As stored: `held` means `queued` in a project that cannot send. */
   status?: Exclude<RecipientStatus, 'held'> | undefined
   tag?: string | undefined
+  from?: Date | undefined
+  to?: Date | undefined
 }
 
 /** `identityIds`: the identities of the domain that the caller is bound to. */
@@ -101,17 +103,30 @@ export interface ScannedMessages {
 export function listByProject(
   tx: ReadTx,
   projectId: number,
-  { recipient, status, tag, identityIds }: Narrowing,
+  { recipient, status, tag, from, to, identityIds }: Narrowing,
   { limit, beforeId }: { limit: number; beforeId?: string | undefined },
 ): Promise<ScannedMessages> {
-  const before = sql`${beforeId ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'}::uuid`
+  const period = { from, to, beforeId }
   const range: MessageRange =
     recipient === undefined
-      ? ofMessages(sql<boolean>`${ofProject(projectId)} and messages.id < ${before}`)
+      ? ofMessages(sql<boolean>`${ofProject(projectId)} and ${idsIn(sql`messages.id`, period)}`)
       : ofRecipients(sql<boolean>`named.shard = postern.shard_of(${projectId}) and named.project_id = ${projectId}
-            and lower(named.address) = lower(${recipient}) and named.message_id < ${before}`)
+            and lower(named.address) = lower(${recipient}) and ${idsIn(sql`named.message_id`, period)}`)
   return scanMessages(tx, range, passing(range, { status, tag, identityIds }), { limit })
 }
+
+/** Ids contain the time since 1970. */
+export const idsIn = (
+  id: RawBuilder<unknown>,
+  { from, to, beforeId }: Pick<MessageFilter, 'from' | 'to'> & { beforeId?: string | undefined },
+): RawBuilder<boolean> =>
+  allOf([
+    sql<boolean>`${id} < ${beforeId ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'}::uuid`,
+    ...(from === undefined ? [] : [sql<boolean>`${id} >= postern.uuid7_floor(${since1970(from)})`]),
+    ...(to === undefined ? [] : [sql<boolean>`${id} < postern.uuid7_floor(${since1970(to)})`]),
+  ])
+
+const since1970 = (time: Date): Date => new Date(Math.max(0, time.getTime()))
 
 export const ofMessages = (within: RawBuilder<boolean>): MessageRange => ({
   ...{ from: sql`mail.messages as messages`, within },

@@ -3,6 +3,7 @@ import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import type { EventType } from '../../shared/events.ts'
 import { namedPage, namedPageOf } from '../../shared/pages.ts'
+import { timeRangeOf } from '../../shared/time-range.ts'
 import {
   type AttemptRow,
   cancelScheduled,
@@ -107,8 +108,11 @@ export async function showMessage(
 export async function listMessages(
   tx: ReadTx,
   projectId: number,
-  query: Omit<MessageFilter, 'status'> & {
+  query: Omit<MessageFilter, 'status' | 'from' | 'to'> & {
     status?: RecipientStatus | undefined
+    /** RFC 3339. */
+    from?: string | undefined
+    to?: string | undefined
     limit?: number
     cursor?: string
   },
@@ -118,7 +122,11 @@ export async function listMessages(
   const identityIds = domainId === null ? undefined : await identitiesOf(tx, projectId, domainId)
   const { status } = query
   if (status === 'held' && !(await isSendingBlocked(tx, projectId))) return namedPage([], null)
-  const filter = { ...query, status: status === 'held' ? ('queued' as const) : status, identityIds }
+  const filter = {
+    ...query,
+    ...timeRangeOf(query),
+    ...{ status: status === 'held' ? ('queued' as const) : status, identityIds },
+  }
   const { rows, next } = await listByProject(tx, projectId, filter, { limit, beforeId: last })
   const isHeld = rows.length > 0 && (await isSendingBlocked(tx, projectId))
   return namedPage(

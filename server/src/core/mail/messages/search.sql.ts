@@ -3,6 +3,7 @@ import type { ReadTx } from '../../../platform/db/db.ts'
 import { maySend } from '../../control/projects/may-send.ts'
 import { allOf } from '../../shared/bounded-scan.ts'
 import {
+  idsIn,
   type MessageRange,
   ofMessages,
   ofRecipients,
@@ -81,16 +82,6 @@ export function searchByProject(
   ]
   return scanMessages(tx, range, allOf(passes), { limit, bound })
 }
-
-/** Ids contain the time since 1970. */
-const idsIn = (id: RawBuilder<unknown>, { from, to, beforeId }: SearchFilter): RawBuilder<boolean> =>
-  allOf([
-    sql<boolean>`${id} < ${beforeId ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'}::uuid`,
-    ...(from === undefined ? [] : [sql<boolean>`${id} >= postern.uuid7_floor(${since1970(from)})`]),
-    ...(to === undefined ? [] : [sql<boolean>`${id} < postern.uuid7_floor(${since1970(to)})`]),
-  ])
-
-const since1970 = (time: Date): Date => new Date(Math.max(0, time.getTime()))
 
 const sending = (
   range: MessageRange,

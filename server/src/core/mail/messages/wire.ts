@@ -101,7 +101,7 @@ const Status = oneOf(recipientStatuses, {
 })
 
 export const Accepted = Type.Object(
-  { id: MessageId, status: Status, created_at: Timestamp },
+  { id: MessageId, status: { ...Status, examples: ['queued'] }, created_at: Timestamp },
   { title: 'AcceptedMessage', additionalProperties: false },
 )
 export type Accepted = Static<typeof Accepted>

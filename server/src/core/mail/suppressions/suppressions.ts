@@ -1,8 +1,17 @@
 import type { Static } from 'typebox'
 import { addressText, readInternationalAddress } from '../../../formats/address.ts'
+import { databaseTime } from '../../../platform/db/clock.ts'
 import type { ReadTx, Tx } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import type { ImportedFile, ListedAddress, ReadReason } from '../../shared/address-import.ts'
+import {
+  type ImportedFile,
+  importReport,
+  type ListedAddress,
+  maxImportLines,
+  type ReadReason,
+  type Report,
+  readImport,
+} from '../../shared/address-import.ts'
 import { namedPage, namedPageOf } from '../../shared/pages.ts'
 import {
   type AddedSuppression,
@@ -146,6 +155,45 @@ export const addSuppressions = (
   { suppressions, created_at }: { suppressions: readonly AddedSuppression[]; created_at: string },
 ): Promise<void> => insertMany(tx, projectId, suppressions, new Date(created_at))
 
+/**
+ * For a member of the project. The reason is always `manual`: these count toward the cap, and the member can delete them
+ * after a mistake. An address that is already suppressed keeps its reason.
+ */
+export async function importManual(tx: Tx, projectId: number, csv: string): Promise<Report> {
+  const file = readImport<'manual'>(csv, () => ({ reason: 'manual' }))
+  if ('refusal' in file) throw file.refusal
+  const addresses = file.valid.map(({ address }) => address)
+  const { report, added } = importReport(file, await findListed(tx, projectId, addresses))
+  await insertMany(tx, projectId, added, await databaseTime(tx))
+  return report
+}
+
+/** As many as one import accepts. */
+const exportedAtOnce = maxImportLines
+
+/**
+ * A part of the list as CSV, in alphabetical order. No field needs quotation marks: an address with a quoted local part is
+ * not accepted.
+ */
+export async function exportPage(
+  tx: ReadTx,
+  projectId: number,
+  cursor: string | undefined,
+): Promise<{ csv: string; next_cursor: string | null }> {
+  const { last } = namedPageOf({ ...(cursor !== undefined && { cursor }) }, listedAddress)
+  const rows = await listSuppressions(tx, projectId, { limit: exportedAtOnce + 1, after: last })
+  const shown = rows.slice(0, exportedAtOnce)
+  const { next_cursor } = namedPage(
+    shown,
+    rows.length > exportedAtOnce ? (shown.at(-1)?.address ?? null) : null,
+  )
+  const lines = shown.map(({ address, reason, created_at }) =>
+    [address, reason, created_at.toISOString()].join(','),
+  )
+  const header = cursor === undefined ? ['address,reason,created_at'] : []
+  return { csv: [...header, ...lines].map((line) => `${line}\r\n`).join(''), next_cursor }
+}
+
 /** The reason of a line; without one, it is `manual`. */
 export const readLineReason: ReadReason<SuppressionReason> = (text) => {
   const reason = suppressionReasons.find((known) => known === (text?.toLowerCase() ?? 'manual'))
@@ -176,13 +224,15 @@ export const suppressionView = ({
   created_at: created_at.toISOString(),
 })
 
+const listedAddress = /^[^\s\0]{3,320}$/
+
 /** One page, in alphabetical order. */
 export async function suppressionsPage(
   tx: ReadTx,
   projectId: number,
   query: { limit?: number; cursor?: string },
 ): Promise<{ data: Static<typeof Suppression>[]; next_cursor: string | null }> {
-  const { limit, last } = namedPageOf(query, /^[^\s\0]{3,320}$/)
+  const { limit, last } = namedPageOf(query, listedAddress)
   const rows = await listSuppressions(tx, projectId, { limit: limit + 1, after: last })
   const shown = rows.slice(0, limit)
   return namedPage(shown.map(suppressionView), rows.length > limit ? (shown.at(-1)?.address ?? null) : null)

@@ -159,11 +159,17 @@ function tracedView(row: Found, names: ReadonlyMap<number, string>): Static<type
   }
 }
 
+/** Longer than the queue ids of MTAs. A longer word that was pasted can be a secret. */
+const longestQueueId = 24
+
+const shortened = (queueId: string): string =>
+  queueId.length <= longestQueueId ? queueId : `${queueId.slice(0, longestQueueId / 2)}…`
+
 function questionOf({ signed, messages, queueIds }: Wanted, addresses: readonly AddressOnDay[]): string {
   const parts = [
     ...signed.map(({ messageId, recipientNo }) => `signed ${messageId} recipient ${recipientNo}`),
     ...messages.map(({ id }) => `message ${id}`),
-    ...queueIds.map((id) => `queue id ${id}`),
+    ...queueIds.map((id) => `queue id ${shortened(id)}`),
     ...new Set(addresses.map(({ address }) => `recipient ${address}`)),
   ]
   return parts.length === 0 ? 'no reference recognized' : parts.join(', ')

@@ -140,10 +140,10 @@ export function cancelMessage(world: World, chance: Chance): Intent {
 }
 
 export function nextMailRead(world: World, chance: Chance): ExpectedRead {
-  return chance.pick([showQueue, showMessage, listMessages, listSuppressions, showUsage, showReputation])(
-    world,
-    chance,
-  )
+  return chance.pick([
+    ...[showQueue, showMessage, listMessages, listSuppressions, showUsage, showReputation],
+    ...[showVolumes, showMailboxProviders],
+  ])(world, chance)
 }
 
 const somewhere = (world: World, chance: Chance): { id: number; project: Project | undefined } =>
@@ -253,6 +253,17 @@ function showUsage(world: World, chance: Chance): ExpectedRead {
   }
 }
 
+/** Without a worker, nothing is counted. */
+function showMailboxProviders(world: World, chance: Chance): ExpectedRead {
+  const { id, project } = somewhere(world, chance)
+  const view = project && { from: aTime, to: aTime, counted_until: aTime, mailbox_providers: [] }
+  return {
+    operation: 'mailbox-providers.show',
+    params: { project_id: id },
+    expected: view && { view, version: null },
+  }
+}
+
 /** Without mail, the score is 100 and the offset that administrators have set. */
 function showReputation(world: World, chance: Chance): ExpectedRead {
   const { id, project } = somewhere(world, chance)
@@ -279,5 +290,29 @@ function showReputation(world: World, chance: Chance): ExpectedRead {
     operation: 'reputation.show',
     params: { project_id: id },
     expected: view && { view, version: null },
+  }
+}
+
+/** In the order of the ids, without projects that do not exist. */
+function showVolumes(world: World, chance: Chance): ExpectedRead {
+  const projects = world.projects.filter(() => chance.happens(0.5))
+  const ids = projects.flatMap(({ id }) => (chance.happens(0.2) ? [absentId(chance), id] : [id]))
+  const none = { sent: 0, delivered: 0, bounced: 0, failed: 0, complained: 0 }
+  return {
+    operation: 'projects.volumes',
+    params: {},
+    query: {
+      ids: ids.length === 0 ? String(absentId(chance)) : ids.join(','),
+      ...(chance.happens(0.5) ? { range: chance.pick(['24h', '7d', '30d']) } : {}),
+    },
+    expected: {
+      view: {
+        data: projects.map(({ id }) => ({
+          ...{ project_id: id, ...none, bounce_rate: null, complaint_rate: null },
+        })),
+        unreachable_cells: [],
+      },
+      version: null,
+    },
   }
 }

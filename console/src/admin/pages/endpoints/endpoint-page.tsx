@@ -1,0 +1,142 @@
+import { Alert, Button, Group, Menu, SimpleGrid, Stack } from '@mantine/core'
+import { getRouteApi } from '@tanstack/react-router'
+import { type Answer, call } from '../../../api/client.ts'
+import type { Endpoint } from '../../../api/operations.gen.ts'
+import { useOne, usePage } from '../../../api/queries.ts'
+import { Can, useCan } from '../../../components/can.tsx'
+import { HeadActions } from '../../../components/head-actions.tsx'
+import { To } from '../../../components/link.tsx'
+import { PartHead } from '../../../components/page-head.tsx'
+import { QueryState } from '../../../components/states.tsx'
+import { Attempts } from '../../../resources/endpoints/attempts.tsx'
+import { DeliveryProgress } from '../../../resources/endpoints/delivery-progress.tsx'
+import { EndpointBadge } from '../../../resources/endpoints/endpoint-badge.tsx'
+import { EndpointDetails } from '../../../resources/endpoints/endpoint-details.tsx'
+import { LatencyChart } from '../../../resources/endpoints/latency-chart.tsx'
+import { pollMs, useDeliveryProgress } from '../../../resources/endpoints/use-delivery-progress.ts'
+import { useAct } from '../../act/use-act.tsx'
+import {
+  activateEndpoint,
+  deleteEndpoint,
+  editEndpoint,
+  replayEvent,
+  replayRange,
+  rotateSecret,
+  testEndpoint,
+} from './acts.tsx'
+
+const route = getRouteApi('/projects/$projectId/endpoints/$id')
+
+/** The polling interval while no test or replay is in progress. */
+const idlePollMs = 10_000
+
+export function EndpointPage() {
+  const { projectId, id } = route.useParams()
+  const path = { project_id: Number(projectId), id: Number(id) }
+  const query = useOne('endpoints.show', path, { pollMs: idlePollMs })
+  return (
+    <QueryState query={query} rows={8}>
+      {(loaded) => <EndpointOf key={id} loaded={loaded} />}
+    </QueryState>
+  )
+}
+
+function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
+  const endpoint = loaded.data
+  const path = { project_id: endpoint.project_id, id: endpoint.id }
+  const start = useAct()
+  const can = useCan()
+  const navigate = route.useNavigate()
+  const search = route.useSearch()
+  const progress = useDeliveryProgress(endpoint.id, (query, signal) =>
+    call('endpoints.attempts', { path, query, ...(signal && { signal }) }),
+  )
+  const attempts = usePage(
+    'endpoints.attempts',
+    { path, query: search },
+    { pollMs: progress.isPolling ? pollMs : idlePollMs },
+  )
+
+  // More recent than the endpoint's own counters, which can be up to a minute old.
+  const isFiltered = Object.values(search).some((value) => value !== undefined)
+  const newestOutcome = isFiltered ? undefined : attempts.data?.data[0]?.outcome
+
+  const test = () => {
+    const watch = progress.prepare()
+    start(testEndpoint(endpoint, () => watch({ test: true })))
+  }
+  const replayOne = (event_id: string) => {
+    const watch = progress.prepare()
+    start(replayEvent(endpoint, event_id, () => watch({ event_id })))
+  }
+  const replayMany = () => {
+    const watch = progress.prepare()
+    start(replayRange(endpoint, watch))
+  }
+  const leave = () =>
+    void navigate({
+      to: '/projects/$projectId/endpoints',
+      params: { projectId: String(endpoint.project_id) },
+    })
+  return (
+    <Stack gap="lg">
+      <PartHead
+        title={endpoint.name}
+        above={
+          <>
+            <To to="/projects/$projectId/endpoints" params={{ projectId: String(endpoint.project_id) }}>
+              Endpoints
+            </To>{' '}
+            / {endpoint.id}
+          </>
+        }
+        beside={<EndpointBadge endpoint={endpoint} lastOutcome={newestOutcome} />}
+      >
+        <Can change="endpoints.test">
+          <Button onClick={test}>Send test event</Button>
+        </Can>
+        <Can change="endpoints.replay">
+          <Button variant="default" onClick={replayMany}>
+            Replay
+          </Button>
+        </Can>
+        <HeadActions of="endpoint" edit={can('endpoints.edit') && (() => start(editEndpoint(loaded)))}>
+          {can('endpoints.rotate') && (
+            <Menu.Item onClick={() => start(rotateSecret(loaded))}>Rotate secret</Menu.Item>
+          )}
+          {can('endpoints.delete') && (
+            <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteEndpoint(loaded, leave))}>
+              Delete endpoint
+            </Menu.Item>
+          )}
+        </HeadActions>
+      </PartHead>
+      {!endpoint.is_active && (
+        <Alert color="red" title="This endpoint is inactive">
+          <Group justify="space-between">
+            <span>{endpoint.disabled_reason ?? 'It was deactivated by a user.'} It receives nothing.</span>
+            <Can change="endpoints.edit">
+              <Button size="compact-sm" variant="default" onClick={() => start(activateEndpoint(loaded))}>
+                Activate
+              </Button>
+            </Can>
+          </Group>
+        </Alert>
+      )}
+      <DeliveryProgress of={progress} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
+        <EndpointDetails endpoint={endpoint} />
+        {attempts.data && attempts.data.data.length > 0 && (
+          <LatencyChart title="Latency" attempts={attempts.data.data} />
+        )}
+      </SimpleGrid>
+      <Attempts
+        query={attempts}
+        search={search}
+        setSearch={(part) => void navigate({ search: part, replace: true })}
+        setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
+        replay={can('endpoints.replay') ? replayOne : undefined}
+      />
+    </Stack>
+  )
+}

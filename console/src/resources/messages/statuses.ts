@@ -1,0 +1,13 @@
+/** By which messages can be filtered. */
+export const messageStatuses = [
+  'scheduled',
+  'queued',
+  'sent',
+  'deferred',
+  'delivered',
+  'bounced',
+  'failed',
+  'complained',
+  'suppressed',
+  'canceled',
+] as const
