@@ -45,10 +45,12 @@ describe('the entrance of customers', () => {
   it('is the place to which the console sends a customer', async () => {
     const page = await session.browser.enter(cleo)
     await page.goto('/console/projects?q=acme')
-    await page.getByText('The console is only for administrators. These are your projects.').waitFor()
-    await page.waitForURL(({ pathname }) => pathname === `/app/projects/${project.id}`)
+    const message = page.getByText('The console is only for administrators. These are your projects.')
+    await message.waitFor()
     await page.getByRole('button', { name: 'Close' }).click()
-    await page.waitForURL(/\/app\/projects\/\d+$/)
+    await message.waitFor({ state: 'detached' })
+    await page.getByRole('heading', { name: project.name }).waitFor()
+    assert.equal(new URL(page.url()).pathname, `/app/projects/${project.id}`)
   })
 
   it('shows administrators their own projects, and the way to the console', async () => {

@@ -1,6 +1,6 @@
 import { Alert, Menu } from '@mantine/core'
 import { getRouteApi, Outlet, useParams } from '@tanstack/react-router'
-import { lazy } from 'react'
+import { lazy, useState } from 'react'
 import { useMe } from '../../api/session.ts'
 import { Account } from '../../frame/account.tsx'
 import { Frame } from '../../frame/frame.tsx'
@@ -40,11 +40,14 @@ export function AppShell() {
 
 const route = getRouteApi('__root__')
 
-/** Who opens the administrators' console without being an administrator arrives here. */
+/**
+ * Who opens the administrators' console without being an administrator arrives here. Kept in the state and not in the
+ * URL: a navigation to close the message would cancel the one to the project.
+ */
 function FromConsole() {
   const { via } = route.useSearch()
-  const navigate = route.useNavigate()
-  if (via !== 'console') return null
+  const [isOpen, setOpen] = useState(via === 'console')
+  if (!isOpen) return null
   return (
     <Alert
       color="yellow"
@@ -52,7 +55,7 @@ function FromConsole() {
       role="status"
       withCloseButton
       closeButtonLabel="Close"
-      onClose={() => void navigate({ to: '.', search: {}, replace: true })}
+      onClose={() => setOpen(false)}
     >
       The console is only for administrators. These are your projects.
     </Alert>

@@ -12,13 +12,13 @@ export function StartPage() {
       {({ data: [first, second] }) => {
         if (first && !second) {
           const params = { projectId: String(first.id) }
-          return <Navigate to="/projects/$projectId" params={params} search={keep} replace />
+          return <Navigate to="/projects/$projectId" params={params} replace />
         }
-        if (first) return <Navigate to="/projects" search={keep} replace />
+        if (first) return <Navigate to="/projects" replace />
         return (
           <QueryState query={installation}>
             {({ customers_create_projects: mayCreate }) => (
-              <Navigate to={mayCreate ? '/start' : '/projects'} search={keep} replace />
+              <Navigate to={mayCreate ? '/start' : '/projects'} replace />
             )}
           </QueryState>
         )
@@ -26,5 +26,3 @@ export function StartPage() {
     </QueryState>
   )
 }
-
-const keep = <T,>(search: T): T => search
