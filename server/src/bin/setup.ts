@@ -15,6 +15,7 @@ import {
   createAdministrator,
   createDatabase,
   createUsers,
+  hasPostfix,
   isPostfixUnused,
   obstacle,
   restartPostfix,
@@ -70,7 +71,7 @@ export const setup = command('setup', {
     if (!isWriteOnly) await createUsers(users)
     const notes: string[] = []
     const report = (line: string): void => void (json ? notes.push(line) : say(line))
-    const postfix = await postfixFolder(given.postfix, isWriteOnly)
+    const postfix = await postfixFolder(given.postfix, isWriteOnly, report)
     const systemd = given.systemd ?? unitFolder()
     await writeFiles({ users, directory, systemd, postfix }, answers, report)
     const records = answers ? recordsOf(answers) : []
@@ -89,7 +90,7 @@ export const setup = command('setup', {
     }
     print(json, document, () =>
       [
-        credentials && credentialsText(admin ?? '', credentials),
+        credentials ? credentialsText(admin ?? '', credentials) : noAdministratorText,
         recordsText(records),
         backupText(user, directory),
         answers && frontEndSteps(answers),
@@ -114,9 +115,18 @@ const answersFrom = (given: Given, withAdmin: boolean): Promise<Answers> =>
 const unitFolder = (): string | undefined =>
   existsSync('/lib/systemd/system/postern.service') ? undefined : '/etc/systemd/system'
 
-async function postfixFolder(given: string | undefined, isWriteOnly: boolean): Promise<string | undefined> {
-  if (given === 'none') return undefined
-  return given ?? (!isWriteOnly && (await isPostfixUnused()) ? '/etc/postfix' : undefined)
+async function postfixFolder(
+  given: string | undefined,
+  isWriteOnly: boolean,
+  report: (line: string) => void,
+): Promise<string | undefined> {
+  if (given !== undefined) return given === 'none' ? undefined : given
+  if (isWriteOnly || !hasPostfix()) return undefined
+  if (await isPostfixUnused()) return '/etc/postfix'
+  report(
+    'kept     /etc/postfix, because it is already configured: docs/operations/mta.md describes the changes',
+  )
+  return undefined
 }
 
 async function writeFiles(
@@ -213,6 +223,10 @@ ${email} is an administrator. These credentials cannot be shown again.
 Scan this code with an authenticator app:
 
 ${renderUnicodeCompact(totp_uri, { border: 2 })}
+`
+
+const noAdministratorText = `
+No administrator was created. \`postern setup --admin <address>\` creates one.
 `
 
 const recordsText = (records: readonly DnsRecord[]): string =>

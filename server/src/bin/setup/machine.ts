@@ -62,17 +62,27 @@ export async function createDatabase(sql: string): Promise<void> {
     )
 }
 
-/** Debian's default configuration, which nobody has changed: taking it over harms no other use of Postfix. */
+export const hasPostfix = (): boolean => existsSync('/usr/sbin/postconf')
+
+/** What Debian writes to main.cf when it installs Postfix. */
+const defaultParameters = new Set(
+  `alias_database alias_maps append_dot_mydomain biff compatibility_level default_transport inet_interfaces
+   inet_protocols mailbox_size_limit mydestination myhostname mynetworks myorigin readme_directory
+   recipient_delimiter relay_transport relayhost smtp_tls_CApath smtp_tls_security_level
+   smtp_tls_session_cache_database smtpd_banner smtpd_relay_restrictions smtpd_tls_cert_file
+   smtpd_tls_key_file smtpd_tls_security_level`.split(/\s+/),
+)
+
+/** Nobody has configured it since it was installed, so no other use of Postfix depends on its configuration. */
 export async function isPostfixUnused(): Promise<boolean> {
-  if (!existsSync('/usr/sbin/postconf')) return false
-  const { stdout } = await run('postconf', [
-    '-n',
-    '-h',
-    'relayhost',
-    'virtual_alias_maps',
-    'transport_maps',
-  ]).catch(() => ({ stdout: 'unreadable' }))
-  return stdout.trim() === ''
+  if (!existsSync('/etc/postfix/main.cf')) return true
+  const { stdout } = await run('postconf', ['-n'])
+  const parameters = stdout.split('\n').flatMap((line) => /^(\S+) =\s*(.*)$/.exec(line)?.slice(1, 3) ?? [])
+  const names = parameters.filter((_, index) => index % 2 === 0)
+  const relayhost = parameters[parameters.indexOf('relayhost') + 1]
+  return (
+    names.every((name) => defaultParameters.has(name)) && (!names.includes('relayhost') || relayhost === '')
+  )
 }
 
 export async function restartPostfix(host: string): Promise<void> {
