@@ -4,7 +4,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import { debianPackage } from '../scripts/release/debian-package.ts'
+import { currentVersion } from '../scripts/released/records.ts'
 import { blocksOf } from './docs/blocks.ts'
 import { openWorld, type World } from './install/internet.ts'
 import { sendDuring } from './install/load.ts'
@@ -14,7 +16,8 @@ import { bootMachine, type Machine, makeImage } from './install/machine.ts'
  * `npm run prove:install`: runs the exact commands in docs/guide/install.md on a clean Debian 12 system. It requires
  * root, mmdebstrap, systemd-container and knot. It also performs the operator's steps: it publishes the DNS records and
  * replaces `pk_live_…` with the printed key. Then it upgrades to a package with a further migration while mail is sent,
- * removes the package and purges it.
+ * removes the package and purges it. With `-- --from <package>`, it installs that release and upgrades it to the package
+ * of this state.
  */
 const root = path.resolve(import.meta.dirname, '..')
 const most = 5
@@ -28,14 +31,16 @@ const commandsOf = (page: string): string[] =>
     .flatMap(({ text }) => text.trim().split('\n'))
 
 async function prove(first: string, second: string): Promise<void> {
-  const commands = commandsOf('docs/guide/install.md')
+  const commands = commandsOf('docs/guide/install.md').map((command) =>
+    command.replace(/postern_[\d.]+_amd64\.deb/, path.basename(first)),
+  )
   assert.ok(commands.length > 0 && commands.length <= most, `${commands.length} commands`)
   const world = await openWorld()
   const machine = await bootMachine(first, second)
   try {
     const key = await follow(machine, world, commands)
     checkInstallation(machine)
-    await checkUpgrade(machine, world, key, path.basename(second))
+    await checkUpgrade(machine, world, key, first, second)
     checkRemoval(machine)
   } catch (error) {
     say(journalOf(machine))
@@ -106,22 +111,38 @@ function checkInstallation(machine: Machine): void {
   assert.equal(machine.type('systemctl is-active postern').trim(), 'active')
 }
 
-/** The new version is started only by the command that the package prints. */
-async function checkUpgrade(machine: Machine, world: World, key: string, file: string): Promise<void> {
+/** A version with a migration is started only by the command that the package prints. */
+async function checkUpgrade(
+  machine: Machine,
+  world: World,
+  key: string,
+  first: string,
+  second: string,
+): Promise<void> {
+  const known = migrationsIn(first)
+  const added = migrationsIn(second).filter((name) => !known.includes(name))
+  const [, version = ''] = /^postern_(.+)_amd64\.deb$/.exec(path.basename(second)) ?? []
   const sent = await sendDuring(key, world, async () => {
-    const printed = await machine.run(`apt-get install --yes ./${file} 2>&1`)
-    assert.match(printed, /000004_for_the_test/)
-    const [restart = ''] = /systemctl restart postern.*/.exec(printed) ?? []
-    assert.notEqual(restart, '', printed)
-    await machine.run(restart)
-    // The program is that of 0.1.0, with another migration.
-    assert.equal((await machine.run('dpkg-query --show postern | cut -f 2')).trim(), '0.1.1')
+    const printed = await machine.run(`apt-get install --yes ./${path.basename(second)} 2>&1`)
+    for (const name of added) assert.ok(printed.includes(name), `${name} is not in: ${printed}`)
+    const [restart] = /systemctl restart postern.*/.exec(printed) ?? []
+    assert.equal(restart !== undefined, added.length > 0, printed)
+    if (restart) await machine.run(restart)
+    assert.equal((await machine.run('dpkg-query --show postern | cut -f 2')).trim(), version)
     assert.equal((await machine.run('postern health --wait 30')).trim(), 'ready')
   })
   const { accepted, lost, twice } = sent
   say(`upgraded: ${accepted} messages accepted during the upgrade, ${lost} lost, ${twice} received twice`)
   assert.ok(accepted > 20)
   assert.deepEqual([lost, twice], [0, 0])
+}
+
+const migrationsIn = (file: string): string[] => {
+  const list = execFileSync('dpkg-deb', ['--contents', file], {
+    encoding: 'utf8',
+    maxBuffer: 16 * 1024 * 1024,
+  })
+  return [...list.matchAll(/\/migrations\/(\w+)\.sql$/gm)].map(([, name = '']) => name)
 }
 
 /** Files that the package's removal leaves, other than logs and caches of the system. */
@@ -177,10 +198,16 @@ function checkAudit(machine: Machine): void {
 const journalOf = (machine: Machine): string =>
   machine.type('journalctl --no-pager --lines=80; tail -n 40 /var/log/mail.log 2>/dev/null || true')
 
-/** The package of this state, and one of a later version with a further migration. */
-async function makePackages(folder: string): Promise<[string, string]> {
+/** The package of this state, and one of a later version with a further migration; or a release and this state. */
+async function makePackages(folder: string, release: string | undefined): Promise<[string, string]> {
   const built = path.join(root, 'server/dist')
   const bill = '{}\n'
+  if (release !== undefined) {
+    const version = await currentVersion()
+    assert.ok(!path.basename(release).startsWith(`postern_${version}_`), `${release} has the same version`)
+    const here = await debianPackage({ root, built, folder, version, time: 0, bill }, 'amd64')
+    return [path.resolve(release), here]
+  }
   const first = await debianPackage({ root, built, folder, version: '0.1.0', time: 0, bill }, 'amd64')
   const later = path.join(folder, 'later')
   cpSync(built, later, { recursive: true })
@@ -194,13 +221,16 @@ async function makePackages(folder: string): Promise<[string, string]> {
   return [first, second]
 }
 
-const [, , ...packages] = process.argv
+const { values: options, positionals: packages } = parseArgs({
+  allowPositionals: true,
+  options: { from: { type: 'string' } },
+})
 if (packages.length === 0) {
   makeImage()
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
   const folder = mkdtempSync(path.join(tmpdir(), 'postern-packages-'))
   try {
-    const files = await makePackages(folder)
+    const files = await makePackages(folder, options.from)
     // The child process gets a new network namespace and shares all others with this process.
     const args = ['--net', process.execPath, import.meta.filename, ...files]
     process.exitCode = spawnSync('unshare', args, { stdio: 'inherit' }).status ?? 1

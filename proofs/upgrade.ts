@@ -1,8 +1,9 @@
+import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { parseArgs, promisify } from 'node:util'
 import { spread } from '../bench/figures.ts'
 import type { Part, PartName, PartOptions } from '../bench/postern.ts'
 import { buildServer, builtProgram, isServerStale } from '../scripts/server-build.ts'
@@ -20,6 +21,8 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seed: { type: 'string' },
     programs: { type: 'string', default: '6' },
+    /** The npm package of a release, from which the first upgrade starts. */
+    from: { type: 'string' },
     'pause-ms': { type: 'string', default: '60' },
   },
 })
@@ -60,9 +63,18 @@ try {
   await rm(home, { recursive: true, force: true })
 }
 
-/** Creates copies of the built package, each with a higher version and one more migration than the previous copy. */
+/**
+ * Creates copies of the built package, each with a higher version and one more migration than the previous copy. With
+ * --from, the first release is the given package.
+ */
 async function makeRelease(number: number): Promise<string> {
   const release = path.join(home, `release-${number}`)
+  if (number === 0 && options.from !== undefined) {
+    await mkdir(release)
+    const unpack = ['--extract', '--gzip', '--strip-components=1', '--file', options.from]
+    await promisify(execFile)('tar', [...unpack, '--directory', release])
+    return path.join(release, 'postern.js')
+  }
   await cp(path.dirname(builtProgram), release, { recursive: true })
   const manifest = path.join(release, 'package.json')
   const content = JSON.parse(await readFile(manifest, 'utf8'))

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { startCluster } from '../server/src/testing/peers/postgres.ts'
 import { checkCompatibility } from './migrations/compatibility.ts'
-import { contractFaults, releasesIn } from './migrations/contract.ts'
+import { contractFaults } from './migrations/contract.ts'
+import { readRecords, releasedVersions } from './released/records.ts'
 
 /**
  * Runs Squawk's rules on all migrations, except those that do not apply.
@@ -12,10 +13,10 @@ import { contractFaults, releasesIn } from './migrations/contract.ts'
  * Migrations expand first and contract one release later (docs/operations/upgrade.md). Each file added after the first
  * release is applied to a private PostgreSQL, and rejected if it is incompatible with the program's previous release.
  *
- * Nothing has been released yet: until 0.1.0, files can be changed and removed. After that release, this constant is
- * the number of its last file.
+ * Before the first release, files can be changed and removed. From then on, released/<version>/migrations.sha256 lists
+ * the files of each release, and scripts/check-released.ts rejects changes to them.
  */
-const firstRelease = Number.POSITIVE_INFINITY
+const [first] = (await readRecords()).filter(({ isReleased }) => isReleased)
 
 /** Squawk's rules that do not apply, with the reasons. */
 const excluded = {
@@ -30,11 +31,11 @@ const excluded = {
 
 const root = new URL('../', import.meta.url)
 const folder = new URL('server/migrations/', root)
-const numberOf = (file: string): number => Number.parseInt(file, 10)
+const isInFirstRelease = (file: string): boolean => first === undefined || first.migrations.has(file)
 
 const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
-const checked = files.filter((file) => numberOf(file) > firstRelease)
-const released = releasesIn(await readFile(new URL('CHANGELOG.md', root), 'utf8'))
+const checked = files.filter((file) => !isInFirstRelease(file))
+const released = await releasedVersions()
 const faults = [...lint('first release'), ...lint('later'), ...(checked.length === 0 ? [] : await checkAll())]
 for (const fault of faults) process.stderr.write(`${fault}\n`)
 process.stdout.write(
@@ -79,7 +80,7 @@ async function checkAll(): Promise<string[]> {
     for (const file of files) {
       const sql = await readFile(new URL(file, folder), 'utf8')
       await client.query('begin')
-      if (numberOf(file) <= firstRelease) await client.query(sql)
+      if (isInFirstRelease(file)) await client.query(sql)
       else found.push(...(await faultsOf(client, sql)).map((fault) => `${file}: ${fault}`))
       await client.query('commit')
     }

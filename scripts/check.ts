@@ -15,6 +15,7 @@ const steps: [what: string, command: string, ...args: string[]][] = [
   ['packages', process.execPath, 'scripts/check-packages.ts'],
   ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
   ['openapi', process.execPath, 'scripts/check-openapi.ts'],
+  ['released API and migrations', process.execPath, 'scripts/check-released.ts'],
   ['documentation', process.execPath, 'scripts/check-docs.ts'],
   ['words', process.execPath, 'scripts/check-words.ts'],
   ['alerts', process.execPath, 'scripts/check-alerts.ts'],

@@ -6,6 +6,7 @@ import { containerFiles } from './release/container-files.ts'
 import { debianPackage } from './release/debian-package.ts'
 import { architectures } from './release/runtime.ts'
 import { softwareBill } from './release/software-bill.ts'
+import { isRecorded, releasedVersions } from './released/records.ts'
 
 /**
  * `npm run release`: builds every artifact of this version in release/. Two runs on one commit produce the same bytes: all
@@ -26,6 +27,11 @@ const commit = {
 const { version } = JSON.parse(readFileSync(path.join(root, 'server/package.json'), 'utf8')) as {
   version: string
 }
+// Before the changelog lists the version, this is a trial.
+if ((await releasedVersions()).includes(version) && !(await isRecorded(version)))
+  throw new Error(
+    `released/${version} does not describe this commit. Remove the heading from the changelog, run \`npm run release:record\`, and restore the heading.`,
+  )
 
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder)
