@@ -47,7 +47,7 @@ for (const architecture of architectures) {
   await debianPackage({ root, built, folder, version, time: commit.time, bill }, architecture)
 }
 say('container files')
-containerFiles(root, folder, version, commit.time)
+containerFiles(root, folder, version)
 checksums(folder)
 say(sign(folder, process.env['POSTERN_RELEASE_KEY']))
 for (const line of readFileSync(path.join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n')) say(line)
