@@ -11,21 +11,25 @@ import pg from 'pg'
 import { killOnExit } from '../server/src/testing/harness/kill-on-exit.ts'
 import { totpCode } from '../server/src/testing/harness/totp.ts'
 import { startDevSink } from '../server/src/testing/peers/dev-sink.ts'
-import { startMailViewer } from '../server/src/testing/peers/mail-viewer.ts'
+import { startDevViewer } from '../server/src/testing/peers/dev-viewer.ts'
 import { type Cluster, startCluster } from '../server/src/testing/peers/postgres.ts'
 import { buildConsole, isConsoleStale } from './console-build.ts'
 import { type Customer, makeDemoCustomer } from './demo/customer.ts'
 import { seedDemoData } from './demo/data.ts'
-
 import { makeDemoSender, type Sender } from './demo/sender.ts'
+import { buildDocumentation } from './dev/documentation.ts'
+import { type LocalReceiver, startLocalReceiver } from './dev/local-receiver.ts'
+import { welcome } from './dev/welcome.ts'
+import { isSiteStale } from './site-build.ts'
 
 /**
  * `npm run dev`: starts Postern for development. Uses POSTERN_DATABASE_URL if set, otherwise its own PostgreSQL under
  * .dev/. Applies migrations and, the first time, creates an administrator and demo data. Serves on 127.0.0.1 with a
  * worker (`postern all`) and a mail server that stores all mail (testing/peers/dev-sink.ts), and restarts when a file
- * changes. The console is built if it is missing or outdated. With arguments, runs a command for the running instance:
- * `npm run dev code` prints the administrator's current TOTP code, `npm run dev token` an access token, and `npm run
- * dev -- audit verify` runs `postern audit verify` in its environment.
+ * changes. A local webhook receiver gets the events of the demo customer's project. The console is built first if it is
+ * missing or outdated; the documentation is built in the background, unless --no-docs is given. With arguments, runs a
+ * command for the running instance: `npm run dev code` prints the administrator's current TOTP code, `npm run dev token`
+ * an access token, and `npm run dev -- audit verify` runs `postern audit verify` in its environment.
  *
  * Of the POSTERN_ environment variables only the two database URLs, the port, the resolvers and POSTERN_DEV_FOLDER
  * (instead of .dev/) are used. Without POSTERN_DNS_SERVERS the system's resolvers are used. They have no records for
@@ -43,6 +47,8 @@ const home = path.resolve(process.env['POSTERN_DEV_FOLDER'] || path.join(root, '
 const state = path.join(home, givenDatabase ? `database-${digest(givenDatabase)}` : 'own')
 /** The process id of the running instance, and the settings for its commands. */
 const runningFile = path.join(home, 'running.json')
+/** The server restarts when this file changes: it reads the names of the documentation's files at startup. */
+const documentationFile = path.join(state, 'documentation')
 
 interface Running {
   pid: number
@@ -59,7 +65,8 @@ class Failed extends Error {}
 
 try {
   const args = process.argv.slice(2)
-  if (args.length === 0) await develop()
+  if (args.length === 0) await develop({ hasDocs: true })
+  else if (args[0] === '--no-docs') await develop({ hasDocs: false })
   else if (args[0] === 'code' && args.length === 1) say(await codeNow())
   else await command(args[0] === 'token' && args.length === 1 ? ['token', '--email', email] : args)
 } catch (error) {
@@ -69,7 +76,7 @@ try {
   }
 }
 
-async function develop(): Promise<void> {
+async function develop({ hasDocs }: { hasDocs: boolean }): Promise<void> {
   const other = await running()
   if (other)
     throw new Failed(
@@ -81,12 +88,17 @@ async function develop(): Promise<void> {
   await freshConsole()
   const bounces = await freePort()
   const sink = await startDevSink({ folder: path.join(state, 'mail'), bouncePort: bounces, say })
-  const viewer = await startMailViewer(path.join(state, 'mail'))
+  const receiver = await startLocalReceiver(path.join(state, 'webhooks'), say)
+  const viewer = await startDevViewer({
+    mailFolder: path.join(state, 'mail'),
+    webhookFolder: receiver.folder,
+    webhookUrl: receiver.url,
+  })
   const submission = await freePort()
   const cluster = givenDatabase ? undefined : await ownCluster()
   try {
     const databaseUrl = givenDatabase ?? (await databaseIn(cluster?.url ?? ''))
-    const settings = await settingsFor(databaseUrl, { sink: sink.port, bounces, submission })
+    const settings = await settingsFor(databaseUrl, { sink: sink.port, bounces, submission }, receiver)
     await writeFile(runningFile, JSON.stringify({ pid: process.pid, state, settings }), { mode: 0o600 })
     const env = environment(settings)
     step(`Migrating: ${(await postern(env, 'migrate')).split('\n').at(-1)}`)
@@ -101,13 +113,33 @@ async function develop(): Promise<void> {
         ? ''
         : `\n\nThese are the initial credentials. If they have been changed: npm run dev -- admin reset --email ${email}`
       const customer = JSON.parse(await remembered('customer', () => makeCustomer(env, sender))) as Customer
-      say(welcome(`${shown}${note}`, { sender, customer, submission, mail: viewer.url }))
+      const endpoint = await receiver.connect(
+        { url, token: await postern(env, 'token', '--email', email) },
+        sender.projectId,
+      )
+      const isStale = hasDocs && isSiteStale()
+      const stored = givenDatabase ? undefined : path.relative('', home)
+      const places = { url, email, mail: viewer.url, webhooks: `${viewer.url}/webhooks`, stored }
+      say(welcome(`${shown}${note}`, { ...places, sender, customer, submission, endpoint, isStale }))
+      if (isStale) void documentation()
     })
   } finally {
     await cluster?.stop()
     await sink.close()
+    await receiver.close()
     await viewer.close()
     await rm(runningFile, { force: true })
+  }
+}
+
+/** In the background: the build takes about a minute. */
+async function documentation(): Promise<void> {
+  try {
+    await buildDocumentation(stop.signal)
+    await writeFile(documentationFile, new Date().toISOString())
+    say(`The documentation is built: ${url}/docs/ (the server restarts once)`)
+  } catch (error) {
+    if (!stop.signal.aborted) say(`The documentation could not be built:\n${(error as Error).message}`)
   }
 }
 
@@ -180,6 +212,7 @@ function environment(settings: Record<string, string>): Record<string, string> {
 async function settingsFor(
   databaseUrl: string,
   ports: { sink: number; bounces: number; submission: number },
+  receiver: LocalReceiver,
 ): Promise<Record<string, string>> {
   const secret = (name: string) => async () => `${name}:${randomBytes(32).toString('hex')}`
   const owner = process.env['POSTERN_DATABASE_OWNER_URL']
@@ -204,6 +237,7 @@ async function settingsFor(
     POSTERN_AUTH_SECRETS: await remembered('auth-secrets', secret('1')),
     POSTERN_MASTER_KEYS: await remembered('master-keys', secret('dev')),
     POSTERN_LOG_LEVEL: 'warn',
+    ...receiver.settings,
   }
 }
 
@@ -278,7 +312,9 @@ async function makeCustomer(env: Record<string, string>, { projectId }: Sender):
 
 /** Runs until the server exits or this process receives a signal. */
 async function serve(env: Record<string, string>, whenReady: () => Promise<void>): Promise<void> {
-  const watched = ['--watch-path', path.join(root, 'server/src'), '--watch-preserve-output']
+  if (!existsSync(documentationFile)) await writeFile(documentationFile, '')
+  const paths = [path.join(root, 'server/src'), documentationFile].flatMap((one) => ['--watch-path', one])
+  const watched = [...paths, '--watch-preserve-output']
   // The server runs in its own process group, so that Ctrl-C reaches only this process, which then stops the others in
   // order.
   const server = spawn(process.execPath, [...watched, program, 'all'], {
@@ -376,41 +412,4 @@ function portOf(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text)
   process.stderr.write(`POSTERN_HTTP_PORT must be a port from 0 to 65535, not "${text}".\n`)
   process.exit(1)
-}
-
-interface Ready {
-  sender: Sender
-  customer: Customer
-  /** The port for SMTP. */
-  submission: number
-  /** The URL of the viewer. */
-  mail: string
-}
-
-function welcome(
-  credentials: string,
-  { sender: { secret, domain }, customer, submission, mail }: Ready,
-): string {
-  return `
-${credentials}
-
-Postern is ready.
-
-  console     ${url}/console
-              Sign in as ${email} with the password above. Run \`npm run -s dev code\` in a second terminal to get
-              the six-digit code. Each code works once; a new one is available within 30 seconds.
-  app         ${url}/app
-              The customers' app. Sign in as ${customer.email} with the password ${customer.password}
-  docs        ${url}/docs (after \`npm run build\`)
-  try it      curl -s '${url}/v1/admin/projects?limit=2' -H "Authorization: Bearer $(npm run -s dev token)"
-  first mail  curl -s ${url}/v1/messages -H 'Authorization: Bearer ${secret}' -H 'Content-Type: application/json' \\
-                -d '{"from": "Me <me@${domain}>", "to": ["you@example.com"], "subject": "Hello", "text": "It works."}'
-              A local mail server stores all sent messages and prints a line below for each.
-  sent mail   ${mail}
-  SMTP        swaks --server 127.0.0.1:${submission} --tls --auth PLAIN --auth-user postern --auth-password ${secret} \\
-                --from me@${domain} --to you@example.com
-  commands    npm run dev -- audit verify, or any other postern command
-
-Ctrl-C stops it. ${givenDatabase ? 'Your changes remain in the database.' : `Your changes are stored under ${path.relative('', home)}/; remove it to start over.`}
-`
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
@@ -36,7 +36,11 @@ const env = {
 
 /** The output of `npm run dev` until it is ready. */
 async function develop(): Promise<string> {
-  const child = spawn(process.execPath, [script], { env, cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [script, '--no-docs'], {
+    env,
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   killOnExit(child)
   cleanUp(() => stop(child))
   const lines: string[] = []
@@ -150,6 +154,43 @@ describe('a new operator', () => {
     await picture(page, 'demo-palette')
     assert.deepEqual(await findings(page), [])
     await page.keyboard.press('Escape')
+  })
+
+  it('sends the printed first mail and test event, and sees them at the local receiver', async () => {
+    const webhooks = /^ {2}webhooks +(\S+)$/m.exec(printed)?.[1] ?? assert.fail(printed)
+    const [, messages, key] =
+      /(\/v1\/messages) -H '(Authorization: \S+ \S+)'/.exec(printed) ?? assert.fail(printed)
+    const body = /-d '(\{.*\})'/.exec(printed)?.[1] ?? assert.fail(printed)
+    const test =
+      /(\/v1\/admin\/projects\/\d+\/endpoints\/\d+\/test)'/.exec(printed)?.[1] ?? assert.fail(printed)
+    const { stdout: token } = await promisify(execFile)(process.execPath, [script, 'token'], {
+      env,
+      cwd: root,
+    })
+    const post = async (to: string, authorization: string, body?: string) => {
+      const headers = { authorization, ...(body && { 'content-type': 'application/json' }) }
+      const response = await fetch(`http://127.0.0.1:${port}${to}`, {
+        method: 'POST',
+        headers,
+        ...(body && { body }),
+      })
+      assert.equal(response.status, 202, await response.text())
+    }
+    await post(messages ?? '', (key ?? '').replace('Authorization: ', ''), body)
+    await post(test, `Bearer ${token.trim()}`)
+    await page.goto(webhooks)
+    for (const event of ['message.accepted', 'message.sent', 'message.delivered', 'endpoint.test']) {
+      // The list reloads every five seconds.
+      const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: event, exact: true }) })
+      await row.getByRole('cell', { name: 'valid', exact: true }).waitFor()
+    }
+    await page.getByRole('link', { name: 'endpoint.test', exact: true }).click()
+    await page.getByText('Signature: valid').waitFor()
+    const shown = await page.content()
+    const [state = ''] = (await readdir(folder)).filter((name) => name.startsWith('database-'))
+    const secret = await readFile(path.join(folder, state, 'webhooks/secret'), 'utf8')
+    assert.match(secret, /^whsec_/)
+    assert.ok(!shown.includes(secret) && !printed.includes(secret))
   })
 
   it('has locked that project and no other', async () => {

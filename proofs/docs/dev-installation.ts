@@ -32,7 +32,7 @@ export async function openPlace(): Promise<Place> {
   await chmod(folder, 0o711)
   const port = await steadyPort()
   const own = { POSTERN_DEV_FOLDER: path.join(folder, 'dev'), POSTERN_HTTP_PORT: String(port) }
-  const dev = spawn(process.execPath, [path.join(root, 'scripts/dev.ts')], {
+  const dev = spawn(process.execPath, [path.join(root, 'scripts/dev.ts'), '--no-docs'], {
     env: { ...process.env, ...own, POSTERN_DATABASE_URL: '' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
