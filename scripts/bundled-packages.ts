@@ -8,12 +8,16 @@ import { rolldown } from 'rolldown'
 /**
  * A process loads 2,400 modules, 2,000 of them from a dozen packages, and a run of all tests starts about 700
  * processes. Resolving the modules takes longer than most tests: 2.4 s of CPU time. Bundling each of these packages
- * into a few files before a run saves 1.3 s of that time. The code and its order are unchanged; only module resolution
- * differs, and only in tests.
+ * into a few files before a run, and resolving the sources' own imports without the file system, saves 1.7 s of that
+ * time. The code and its order are unchanged; only module resolution differs, and only in tests.
  */
 const gathered = [
+  '@better-auth/passkey',
+  '@better-auth/utils/otp',
+  '@fastify/ajv-compiler',
   '@fastify/swagger',
   '@fastify/type-provider-typebox',
+  '@opentelemetry/api',
   'better-auth',
   'better-auth/crypto',
   'better-auth/plugins/jwt',
@@ -24,6 +28,8 @@ const gathered = [
   'mailauth',
   'mailauth/lib/dkim/verify.js',
   'pg-boss',
+  'pino',
+  'postal-mime',
   '@prometheus-io/client',
   'rate-limiter-flexible',
   'typebox',
@@ -109,9 +115,13 @@ const places = new Map(${JSON.stringify(places)})
 
 registerHooks({
   resolve(name, context, next) {
+    if (context.parentURL?.includes('/node_modules/')) return next(name, context)
+    // A source names the exact file that it imports, so there is nothing to look up.
+    if (name.startsWith('.') && name.endsWith('.ts')) {
+      return { url: new URL(name, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
+    }
     const url = places.get(name)
-    if (!url || context.parentURL?.includes('/node_modules/')) return next(name, context)
-    return { url, format: 'module', shortCircuit: true }
+    return url ? { url, format: 'module', shortCircuit: true } : next(name, context)
   },
 })
 `
