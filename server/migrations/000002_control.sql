@@ -38,6 +38,7 @@ grant select on control.users to postern_readonly;
 -- A user of an external OpenID Connect issuer. Identified by (iss, sub), because an email address can pass to another
 -- person.
 create table control.external_logins (
+  id bigint generated always as identity unique,
   issuer text not null,
   subject text not null,
   user_id bigint not null references control.users on delete cascade,
@@ -45,7 +46,7 @@ create table control.external_logins (
   primary key (issuer, subject)
 );
 create index on control.external_logins (user_id);
-grant select on control.external_logins to postern_identity;
+grant select, insert, delete on control.external_logins to postern_identity;
 grant select, insert, delete on control.external_logins to postern_admin;
 
 create table control.sessions (
@@ -54,6 +55,8 @@ create table control.sessions (
   token text not null unique,
   -- When the second factor was verified for this session, or null if only the password was verified.
   second_factor_at timestamptz,
+  -- When an external issuer authenticated the user for this session, or null if it did not, or did not say when.
+  external_auth_at timestamptz,
   ip_address text,
   user_agent text,
   expires_at timestamptz not null,
@@ -312,6 +315,46 @@ $$;
 revoke execute on function control.create_signed_up_user(bytea) from public;
 grant execute on function control.create_signed_up_user(bytea) to postern_identity;
 
+-- Sign-ins at an external issuer that a browser has started.
+--   started → (deleted)   the browser came back, started another one, or did not come back within ten minutes
+-- A row belongs to one browser, whose cookie it contains as a digest, and is used once. With a session, the browser's user
+-- links the external login to their account.
+create table control.external_sign_ins (
+  state_hash bytea primary key check (octet_length(state_hash) = 32),
+  browser_hash bytea not null unique check (octet_length(browser_hash) = 32),
+  -- The id of the issuer in the settings.
+  issuer_id text not null,
+  nonce text not null,
+  code_verifier text not null,
+  return_to text not null check (length(return_to) <= 200),
+  session_id bigint references control.sessions on delete cascade,
+  network text not null,
+  expires_at timestamptz not null
+);
+create index on control.external_sign_ins (session_id);
+create index on control.external_sign_ins (network);
+create index on control.external_sign_ins (expires_at);
+grant select, insert, delete on control.external_sign_ins to postern_identity;
+
+-- Creates the account of a person whom an external issuer identified, without a password. Returns null if the address has an
+-- account.
+create function control.create_external_user(login_issuer text, login_subject text, address text, shown_name text)
+  returns bigint
+language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  made bigint;
+begin
+  insert into control.users (email, name, email_verified) values (address, shown_name, true)
+    on conflict (email) do nothing returning id into made;
+  if made is not null then
+    insert into control.external_logins (issuer, subject, user_id) values (login_issuer, login_subject, made);
+  end if;
+  return made;
+end
+$$;
+revoke execute on function control.create_external_user(text, text, text, text) from public;
+grant execute on function control.create_external_user(text, text, text, text) to postern_identity;
+
 -- Changes of an account's address.
 --   requested (token_hash null) → usable   the worker emails a link to the new address
 --   usable → confirmed (confirmed_at)      the address is changed, and the worker emails a link to undo that to the old address
@@ -365,7 +408,7 @@ $$;
 revoke execute on function control.count_today(text, text) from public;
 grant execute on function control.count_today(text, text) to postern_identity, postern_admin;
 
--- Purges expired sessions, challenges, used codes and attempt counters, up to `at_most` rows of each. Returns the largest
+-- Purges expired sessions, sign-ins at external issuers, challenges, used codes and attempt counters, up to `at_most` rows of each. Returns the largest
 -- number of rows deleted from one table.
 create function control.purge_sign_ins(at_most integer) returns integer
 language plpgsql security definer set search_path = pg_catalog as $$
@@ -375,6 +418,10 @@ declare
 begin
   delete from control.sessions where id = any(array(
     select id from control.sessions where expires_at < postern.now() - interval '1 day' order by expires_at limit at_most));
+  get diagnostics gone = row_count;
+  most := greatest(most, gone);
+  delete from control.external_sign_ins where state_hash = any(array(
+    select state_hash from control.external_sign_ins where expires_at < postern.now() order by expires_at limit at_most));
   get diagnostics gone = row_count;
   most := greatest(most, gone);
   delete from control.verifications where id = any(array(

@@ -58,7 +58,7 @@ export interface FoundMessage { id: string; project_id: number; status: "schedul
 
 export interface ImportReport { added: number; already_suppressed: number; duplicate: number; invalid: number; lines: ({ line: number; address: string; result: "added" | "already_suppressed" | "duplicate" | "invalid"; message: string | null })[] }
 
-export interface Installation { name: string; logo_url: string | null; color: string | null; support_email: string | null; support_url: string | null; terms_url: string | null; privacy_url: string | null; sign_up: boolean; customers_create_projects: boolean }
+export interface Installation { name: string; logo_url: string | null; color: string | null; support_email: string | null; support_url: string | null; terms_url: string | null; privacy_url: string | null; sign_up: boolean; sign_in_issuers: ({ id: string; label: string })[]; customers_create_projects: boolean }
 
 export interface Intervention { id: number; project_id: number; kind: "warn" | "pace" | "hold" | "lock"; source: "administrator" | "policy"; policy_id: number | null; started_by: { id: number; email: string } | null; reason: string; public_note: string | null; pace_per_hour: number | null; evidence: { [field: string]: unknown } | null; expires_at: string | null; drains_before: string | null; ended_at: string | null; ended_by: "administrator" | "expiry" | "policy" | "drained" | null; appeal: { text: string; user_id: number; created_at: string } | null; created_at: string; updated_at: string }
 
@@ -187,7 +187,7 @@ export interface Operations {
     path: {  }
     query: {  }
     body: undefined
-    answer: { user: { id: number; email: string; name: string; role: string; rights: "full" | "support" | "billing" | "auditor" | null; second_factor_enabled: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
+    answer: { user: { id: number; email: string; name: string; role: string; rights: "full" | "support" | "billing" | "auditor" | null; second_factor_enabled: boolean; has_password: boolean }; session: { id: number; second_factor_at: string | null; expires_at: string } }
     hasPreview: false
   }
   /** List your active sessions */
@@ -342,6 +342,38 @@ export interface Operations {
     answer: { second_factor_required: boolean }
     hasPreview: false
   }
+  /** Start a sign-in at an issuer */
+  'auth.start-issuer-sign-in': {
+    path: { issuer: string }
+    query: {  }
+    body: { return_to: string; fresh?: boolean }
+    answer: { url: string }
+    hasPreview: false
+  }
+  /** List your logins at issuers */
+  'auth.list-logins': {
+    path: {  }
+    query: {  }
+    body: undefined
+    answer: { data: ({ id: number; label: string | null; issuer: string; subject: string; created_at: string })[] }
+    hasPreview: false
+  }
+  /** Start to link a login at an issuer */
+  'auth.start-linking-login': {
+    path: { issuer: string }
+    query: {  }
+    body: { return_to: string; password?: string }
+    answer: { url: string }
+    hasPreview: false
+  }
+  /** Unlink a login at an issuer */
+  'auth.unlink-login': {
+    path: { id: string }
+    query: {  }
+    body: { password?: string }
+    answer: undefined
+    hasPreview: false
+  }
   /** Show the invitation of a token */
   'auth.show-invitation': {
     path: {  }
@@ -406,6 +438,14 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
+  /** Return from an issuer */
+  'auth.finish-issuer-sign-in': {
+    path: { issuer: string }
+    query: { state?: string; code?: string; iss?: string; error?: string }
+    body: undefined
+    answer: undefined
+    hasPreview: false
+  }
   /** List the public keys for access tokens */
   'auth.list-signing-keys': {
     path: {  }
@@ -446,6 +486,10 @@ export const signinOperations: Record<string, OperationEntry> = {
   'auth.delete-passkey': ['DELETE', '/v1/auth/passkeys/{id}'],
   'auth.start-passkey-sign-in': ['POST', '/v1/auth/passkey/options'],
   'auth.sign-in-with-passkey': ['POST', '/v1/auth/passkey/sign-in'],
+  'auth.start-issuer-sign-in': ['POST', '/v1/auth/issuers/{issuer}/start'],
+  'auth.list-logins': ['GET', '/v1/auth/logins'],
+  'auth.start-linking-login': ['POST', '/v1/auth/issuers/{issuer}/link'],
+  'auth.unlink-login': ['POST', '/v1/auth/logins/{id}/unlink'],
   'auth.show-invitation': ['POST', '/v1/auth/invitation'],
   'auth.register-invited': ['POST', '/v1/auth/register'],
   'auth.sign-up': ['POST', '/v1/auth/sign-up'],
@@ -454,5 +498,6 @@ export const signinOperations: Record<string, OperationEntry> = {
   'auth.confirm-email': ['POST', '/v1/auth/email/confirm'],
   'auth.undo-email': ['POST', '/v1/auth/email/undo'],
   'auth.delete-account': ['POST', '/v1/auth/account/delete'],
+  'auth.finish-issuer-sign-in': ['GET', '/v1/auth/issuers/{issuer}/callback'],
   'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
 }

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { SignInIssuer } from '../core/control/access/external-issuers.ts'
 import {
   type Environment,
   readSettings,
@@ -14,8 +15,12 @@ type Settings = SettingsOf<typeof settings>
 type Derived = 'databaseOwnerUrl' | 'mxHost' | 'returnPathHost'
 
 /** The settings, with defaults that depend on other settings filled in. */
-export type Config = Omit<Settings, Derived | 'webhookCaFile' | 'logoFile'> &
-  Record<Derived, string> & { webhookCa: string | undefined; logo: Logo | undefined }
+export type Config = Omit<Settings, Derived | 'webhookCaFile' | 'logoFile' | 'signInIssuers'> &
+  Record<Derived, string> & {
+    webhookCa: string | undefined
+    logo: Logo | undefined
+    signInIssuers: SignInIssuer[]
+  }
 
 export function loadConfig(
   env: Environment,
@@ -24,13 +29,19 @@ export function loadConfig(
 ): Config {
   const { webhookCaFile, logoFile, ...config } = readSettings(settings, env, readFile)
   const problems = contradictions(config)
-  const webhookCa = authorities(webhookCaFile, readFile, (fault) => problems.push(fault))
-  const logo = logoOf(logoFile, readBytes, (fault) => problems.push(fault))
+  const addProblem = (fault: string) => void problems.push(fault)
+  const webhookCa = authorities('POSTERN_WEBHOOK_CA_FILE', webhookCaFile, readFile, addProblem)
+  const signInIssuers = config.signInIssuers.map(({ caFile, ...issuer }) => ({
+    ...issuer,
+    ca: authorities(`POSTERN_SIGN_IN_ISSUERS: "ca_file" of ${issuer.id}`, caFile, readFile, addProblem),
+  }))
+  const logo = logoOf(logoFile, readBytes, addProblem)
   if (problems.length > 0) throw new UnusableSettings(problems)
   return {
     ...config,
     webhookCa,
     logo,
+    signInIssuers,
     databaseOwnerUrl: config.databaseOwnerUrl ?? config.databaseUrl,
     mxHost: config.mxHost ?? config.publicUrl.hostname,
     returnPathHost: config.returnPathHost ?? config.publicUrl.hostname,
@@ -61,6 +72,7 @@ export function loadSignerConfig(
 /** Settings that are valid individually but not in combination. */
 function contradictions({
   oidcIssuers,
+  signInIssuers,
   publicUrl,
   sesRegion,
   sesAccountId,
@@ -82,6 +94,9 @@ function contradictions({
   }
   if (oidcIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
     problems.push('POSTERN_OIDC_ISSUERS must not contain POSTERN_PUBLIC_URL')
+  }
+  if (signInIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
+    problems.push('POSTERN_SIGN_IN_ISSUERS must not contain POSTERN_PUBLIC_URL')
   }
   if ((sesRegion === undefined) !== (sesAccountId === undefined)) {
     problems.push('POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID must both be set, or neither')
@@ -110,6 +125,7 @@ function contradictions({
 }
 
 function authorities(
+  name: string,
   file: string | undefined,
   readFile: (path: string) => string,
   addProblem: (problem: string) => void,
@@ -120,7 +136,7 @@ function authorities(
     new X509Certificate(pem)
     return pem
   } catch (error) {
-    addProblem(`POSTERN_WEBHOOK_CA_FILE is not a file with certificates: ${(error as Error).message}`)
+    addProblem(`${name} is not a file with certificates: ${(error as Error).message}`)
     return undefined
   }
 }

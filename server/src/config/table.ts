@@ -14,6 +14,7 @@ import {
   mtaHosts,
   networks,
   oidcIssuers,
+  signInIssuers,
   optionalPort,
   pageUrl,
   ports,
@@ -340,6 +341,16 @@ export const settings = {
       '{"issuer", "audience", "jwks_url", "token_type"?, "requires_nbf"?}.',
     default: '[]',
     parse: oidcIssuers,
+  },
+  signInIssuers: {
+    name: 'POSTERN_SIGN_IN_ISSUERS',
+    about:
+      'OpenID Connect issuers at which people sign in with the browser, as a JSON list of {"id", "label", "issuer", ' +
+      '"client_id", "client_secret", "second_factor_acr"?, "second_factor_amr"?, "private_networks"?, "ca_file"?}, at most ' +
+      '10; see docs/operations/single-sign-on.md. Empty: none.',
+    default: '[]',
+    secret: true,
+    parse: signInIssuers,
   },
   sesRegion: {
     name: 'POSTERN_SES_REGION',

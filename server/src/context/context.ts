@@ -5,6 +5,8 @@ import { accountKeyOf } from '../core/control/access/account-key.ts'
 import { Accounts } from '../core/control/access/accounts.ts'
 import { type BetterAuth, createBetterAuth } from '../core/control/access/better-auth.ts'
 import { BetterAuthCalls } from '../core/control/access/better-auth-calls.ts'
+import { ExternalIssuers } from '../core/control/access/external-issuers.ts'
+import { ExternalSignIn } from '../core/control/access/external-sign-in.ts'
 import type { KeyTiming } from '../core/control/access/issuer-keys.ts'
 import { externalIssuer, ownIssuer } from '../core/control/access/issuers.ts'
 import { Passkeys } from '../core/control/access/passkeys.ts'
@@ -87,6 +89,7 @@ export interface Context {
   accounts: Accounts
   secondFactors: SecondFactors
   passkeys: Passkeys
+  external: ExternalSignIn
   authenticate: Authenticate
   vault: Vault
   /** `ses` is undefined if it is not configured. */
@@ -175,10 +178,11 @@ export function createContext(
     }),
     ses: sesProvider(config),
   }
+  const isHttps = config.publicUrl.protocol === 'https:'
   const backoff = new PasswordBackoff({
     db: identity,
     key: backoffKeyOf(config.authSecrets),
-    isHttps: config.publicUrl.protocol === 'https:',
+    isHttps,
   })
   const calls = new BetterAuthCalls({ auth, origin: config.publicUrl.origin, backoff })
   const records = new SignInRecords(identity, onError)
@@ -187,6 +191,15 @@ export function createContext(
   const sesSends = sesTransport(config, log)
   const transports = { service: providers.service, ...(sesSends && { ses: sesSends }) }
   const sendingRules = { providers: new Set(Object.keys(transports)), byteLimits: config }
+  const issuers = new ExternalIssuers({
+    issuers: config.signInIssuers,
+    publicUrl: config.publicUrl,
+    resolver: dns,
+    log,
+  })
+  const signUp = config.customerSignUp
+    ? { ofNetwork: config.signUpsPerNetwork, all: config.signUpsPerDay }
+    : undefined
   const db = {
     admin: database.as('admin'),
     customer: database.asCustomer(),
@@ -206,12 +219,14 @@ export function createContext(
     accounts: new Accounts({
       ...{ db: identity, calls, records, signIn },
       sendsMail: mails !== undefined,
-      signUp: config.customerSignUp
-        ? { ofNetwork: config.signUpsPerNetwork, all: config.signUpsPerDay }
-        : undefined,
+      signUp,
     }),
     secondFactors: new SecondFactors({ auth, db: identity, calls, records, signIn }),
-    passkeys: new Passkeys({ db: identity, calls, records, signIn }),
+    passkeys: new Passkeys({
+      ...{ db: identity, calls, records, signIn },
+      issuers: config.signInIssuers.map(({ issuer }) => issuer),
+    }),
+    external: new ExternalSignIn({ db: identity, calls, records, signIn, issuers, signUp, isHttps }),
     authenticate,
     vault,
     providers,
@@ -268,6 +283,7 @@ export function createContext(
       await analysisThreads.close()
       await bodyReader.close()
       await pairs.close()
+      await issuers.close()
       await database.close()
       await Promise.all(opened.map((cell) => cell.close()))
     },

@@ -106,6 +106,7 @@ export function createApi(context: Context, webFolder = builtWeb): Api {
       accounts: context.accounts,
       secondFactors: context.secondFactors,
       passkeys: context.passkeys,
+      external: context.external,
     },
     publicOrigin: config.publicUrl.origin,
     addressLimit,

@@ -23,6 +23,7 @@ export interface InstallationDeps {
     | 'termsUrl'
     | 'privacyUrl'
     | 'customerPlanId'
+    | 'signInIssuers'
   >
   /** Whether people can sign up. */
   acceptsSignUps: boolean
@@ -51,6 +52,13 @@ const Installation = Type.Object(
     terms_url: nullable(Type.String()),
     privacy_url: nullable(Type.String()),
     sign_up: Type.Boolean({ description: 'Whether people can sign up for an account (`auth.sign-up`).' }),
+    sign_in_issuers: Type.Array(
+      Type.Object({ id: Type.String(), label: Type.String() }, { additionalProperties: false }),
+      {
+        description: 'The OpenID Connect issuers at which people can sign in (`auth.start-issuer-sign-in`).',
+        examples: [[{ id: 'example', label: 'Example' }]],
+      },
+    ),
     customers_create_projects: Type.Boolean({
       description: 'Whether customers can create projects. If not, an administrator creates them.',
     }),
@@ -76,7 +84,7 @@ const showSchema = {
   operationId: 'installation.show',
   summary: 'Show the installation',
   description:
-    'Returns the name, the logo, the colour and the links that the operator configured for sign-in pages and web apps, and whether customers can create projects. The response can be cached for five minutes.',
+    'Returns the name, the logo, the colour and the links that the operator configured for sign-in pages and web apps, the issuers at which people can sign in, and whether customers can create projects. The response can be cached for five minutes.',
   querystring: Type.Object({}, { additionalProperties: false }),
   response: {
     200: {
@@ -132,6 +140,7 @@ export function installationRoutes(
     terms_url: config.termsUrl ?? null,
     privacy_url: config.privacyUrl ?? null,
     sign_up: acceptsSignUps,
+    sign_in_issuers: config.signInIssuers.map(({ id, label }) => ({ id, label })),
     customers_create_projects: config.customerPlanId !== undefined,
   }
   const image = logo && compressed(logo.bytes)

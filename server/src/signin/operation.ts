@@ -9,6 +9,7 @@ import Type, { type Static, type TObject, type TProperties, type TSchema } from 
 import type { Accounts } from '../core/control/access/accounts.ts'
 import type { SignInResponse } from '../core/control/access/better-auth-calls.ts'
 import type { Browser } from '../core/control/access/browser.ts'
+import type { ExternalSignIn } from '../core/control/access/external-sign-in.ts'
 import type { Passkeys } from '../core/control/access/passkeys.ts'
 import type { SecondFactors } from '../core/control/access/second-factors.ts'
 import type { SignIn } from '../core/control/access/sign-in.ts'
@@ -51,6 +52,7 @@ export interface SignInOperation<
     accounts: Accounts
     secondFactors: SecondFactors
     passkeys: Passkeys
+    external: ExternalSignIn
     browser: Browser
     body: Static<Body>
     params: Static<Params>
@@ -63,6 +65,7 @@ export interface SignInDeps {
   accounts: Accounts
   secondFactors: SecondFactors
   passkeys: Passkeys
+  external: ExternalSignIn
   publicOrigin: string
   addressLimit: RateLimit
 }
@@ -85,6 +88,9 @@ export const OptionalPassword = Type.Optional(
 export const signInOperation = <Body extends TSchema, Params extends TSchema, Query extends TProperties>(
   operation: SignInOperation<Body, Params, Query>,
 ): SignInOperation => operation as unknown as SignInOperation
+
+/** The redirect URI of an issuer. Its route is in routes.ts. */
+export const callbackPath = '/auth/issuers/:issuer/callback'
 
 /** RFC 7517 §5: the keys for programs that verify access tokens themselves. Its route is in routes.ts. */
 export const jwksPath = '/auth/jwks.json'
@@ -116,7 +122,7 @@ export function registerSignIn(
   }
   refuseOtherMethods(
     app,
-    [...operations, { method: 'GET', path: jwksPath }].map(({ method, path }) => ({
+    [...operations, { method: 'GET', path: jwksPath }, { method: 'GET', path: callbackPath }].map(({ method, path }) => ({
       method,
       url: `/v1${path}`,
       onRequest: ({ ip }) => addressLimit(networkOf(ip)),
@@ -168,7 +174,7 @@ function refuseOtherOrigin({ headers }: FastifyRequest, publicOrigin: string): v
   }
 }
 
-const browserOf = ({ headers, ip, id }: FastifyRequest): Browser => ({
+export const browserOf = ({ headers, ip, id }: FastifyRequest): Browser => ({
   requestId: id,
   cookie: headers.cookie,
   address: ip,

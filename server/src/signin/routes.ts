@@ -16,9 +16,18 @@ import { enrollTotp } from './enroll-totp.ts'
 import { forgotPassword } from './forgot-password.ts'
 import { issueToken } from './issue-token.ts'
 import { listActivity } from './list-activity.ts'
+import { listLogins } from './list-logins.ts'
 import { listPasskeys } from './list-passkeys.ts'
 import { listSessions } from './list-sessions.ts'
-import { jwksPath, registerSignIn, type SignInDeps, tooManyRequests } from './operation.ts'
+import { IssuerParams } from './external-schemas.ts'
+import {
+  browserOf,
+  callbackPath,
+  jwksPath,
+  registerSignIn,
+  type SignInDeps,
+  tooManyRequests,
+} from './operation.ts'
 import { registerInvited } from './register-invited.ts'
 import { renamePasskey } from './rename-passkey.ts'
 import { renewBackupCodes } from './renew-backup-codes.ts'
@@ -31,9 +40,12 @@ import { signInWithPasskey } from './sign-in-with-passkey.ts'
 import { signOut } from './sign-out.ts'
 import { signUp } from './sign-up.ts'
 import { startAddingPasskey } from './start-adding-passkey.ts'
+import { startIssuerSignIn } from './start-issuer-sign-in.ts'
+import { startLinkingLogin } from './start-linking-login.ts'
 import { startPasskeySignIn } from './start-passkey-sign-in.ts'
 import { startTotpReplacement } from './start-totp-replacement.ts'
 import { undoEmail } from './undo-email.ts'
+import { unlinkLogin } from './unlink-login.ts'
 import { verifyBackupCode } from './verify-backup-code.ts'
 import { verifyTotp } from './verify-totp.ts'
 
@@ -63,6 +75,10 @@ const operations = [
   deletePasskey,
   startPasskeySignIn,
   signInWithPasskey,
+  startIssuerSignIn,
+  listLogins,
+  startLinkingLogin,
+  unlinkLogin,
   showInvitation,
   registerInvited,
   signUp,
@@ -93,8 +109,53 @@ const jwksSchema = {
   },
 }
 
+const Parameter = Type.Optional(Type.String({ maxLength: 8192 }))
+
+const callbackSchema = {
+  operationId: 'auth.finish-issuer-sign-in',
+  tags: ['auth'],
+  summary: 'Return from an issuer',
+  description:
+    'The redirect URI of the issuer: browsers come here, not programs. Verifies the response of the issuer and redirects to the page where the sign-in started. If the sign-in is not complete, the fragment says why (`#issuer=refused`).',
+  security: [],
+  params: IssuerParams,
+  // Issuers add parameters of their own.
+  querystring: Type.Object(
+    { state: Parameter, code: Parameter, iss: Parameter, error: Parameter },
+    { additionalProperties: true },
+  ),
+  response: {
+    303: { description: 'To the page where the sign-in started.', type: 'null' },
+    ...Object.fromEntries(
+      [
+        [400, '`invalid_parameter`: a parameter occurs twice or is too long.'],
+        [404, '`not_found`: there is no issuer with this id.'],
+        [429, tooManyRequests],
+        [500, '`internal_error`: the server failed. Report the `X-Request-Id` of the response.'],
+      ].map(([status, description]) => [
+        status,
+        { description, content: { 'application/json': { schema: Problem } } },
+      ]),
+    ),
+  },
+}
+
 export function signInRoutes(app: HttpServer, deps: SignInDeps): void {
   registerSignIn(app, operations, deps)
+  app.get<{ Params: { issuer: string } }>(
+    `/v1${callbackPath}`,
+    { schema: callbackSchema, onRequest: ({ ip }) => deps.addressLimit(networkOf(ip)) },
+    async (request, reply) => {
+      const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? []
+      const { body, cookies } = await deps.external.complete(
+        browserOf(request),
+        request.params.issuer,
+        query,
+      )
+      for (const cookie of cookies) reply.header('set-cookie', cookie)
+      return reply.header('cache-control', 'no-store').redirect(body, 303)
+    },
+  )
   app.get(`/v1${jwksPath}`, { schema: jwksSchema }, async ({ ip }, reply) => {
     await deps.addressLimit(networkOf(ip))
     reply.header('cache-control', 'public, max-age=60')

@@ -20,6 +20,9 @@ export const showSession = signInOperation({
       role: Type.String({ description: 'The role in the service: `admin` or `user`.' }),
       rights: User.properties.rights,
       second_factor_enabled: Type.Boolean(),
+      has_password: Type.Boolean({
+        description: 'False for a user who signs in with passkeys or at an issuer only.',
+      }),
     }),
     session: Type.Object({
       id: Type.Integer(),

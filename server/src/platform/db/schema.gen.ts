@@ -332,9 +332,22 @@ export interface ControlEvidenceChunks {
 
 export interface ControlExternalLogins {
   created_at: Generated<Timestamp>;
+  id: Generated<number>;
   issuer: string;
   subject: string;
   user_id: number;
+}
+
+export interface ControlExternalSignIns {
+  browser_hash: Buffer;
+  code_verifier: string;
+  expires_at: Timestamp;
+  issuer_id: string;
+  network: string;
+  nonce: string;
+  return_to: string;
+  session_id: number | null;
+  state_hash: Buffer;
 }
 
 export interface ControlFirings {
@@ -687,6 +700,7 @@ export interface ControlRoutes {
 export interface ControlSessions {
   created_at: Generated<Timestamp>;
   expires_at: Timestamp;
+  external_auth_at: Timestamp | null;
   id: Generated<number>;
   ip_address: string | null;
   second_factor_at: Timestamp | null;
@@ -1230,6 +1244,7 @@ export interface DB {
   "control.evidence": ControlEvidence;
   "control.evidence_chunks": ControlEvidenceChunks;
   "control.external_logins": ControlExternalLogins;
+  "control.external_sign_ins": ControlExternalSignIns;
   "control.firings": ControlFirings;
   "control.forward_confirmation_mails": ControlForwardConfirmationMails;
   "control.forward_confirmations": ControlForwardConfirmations;

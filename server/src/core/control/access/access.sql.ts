@@ -102,6 +102,17 @@ export function findSignInUser(tx: ReadTx, by: { id: number } | { email: string 
     .executeTakeFirst()
 }
 
+export async function hasPassword(tx: ReadTx, userId: number): Promise<boolean> {
+  const row = await tx
+    .selectFrom('control.accounts')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('provider_id', '=', 'credential')
+    .where('password', 'is not', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export function listSessions(tx: ReadTx, userId: number) {
   return tx
     .selectFrom('control.sessions')

@@ -6,6 +6,8 @@
  */
 import { passkey } from '@better-auth/passkey'
 import { APIError, betterAuth, type GenericEndpointContext } from 'better-auth'
+import { createAuthEndpoint } from 'better-auth/api'
+import { setSessionCookie } from 'better-auth/cookies'
 import { jwt, signJWT } from 'better-auth/plugins/jwt'
 import { twoFactor } from 'better-auth/plugins/two-factor'
 import type { Database, Db } from '../../../platform/db/db.ts'
@@ -39,6 +41,8 @@ const backupCodePath = '/two-factor/verify-backup-code'
 const changePasswordPath = '/change-password'
 const disableTotpPath = '/two-factor/disable'
 const passkeySignInPath = '/passkey/verify-authentication'
+/** Starts the session of a user whom an external issuer has authenticated (external-sign-in.ts). */
+export const externalSessionPath = '/external/session'
 
 const jwtOptions = {
   jwks: { keyPairConfig: { alg: 'EdDSA', crv: 'Ed25519' }, rotationInterval: keyRotationSeconds },
@@ -110,6 +114,7 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
       },
       additionalFields: {
         secondFactorAt: { type: 'date', required: false, input: false, fieldName: 'second_factor_at' },
+        externalAuthAt: { type: 'date', required: false, input: false, fieldName: 'external_auth_at' },
       },
     },
     account: {
@@ -168,7 +173,13 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
               if (!isFirstUse) throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE' })
             }
             const isUserVerified = context !== null && userVerified.has(context.context)
-            return { data: { ...session, secondFactorAt: secondFactorAt(context, isUserVerified) } }
+            return {
+              data: {
+                ...session,
+                secondFactorAt: secondFactorAt(context, isUserVerified),
+                externalAuthAt: externalAuthAt(context),
+              },
+            }
           },
         },
       },
@@ -218,7 +229,8 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
           },
         },
       }),
-      withPasskeyChallenge({
+      externalSessions(),
+      withOtherChallenges({
         issuer: 'Postern',
         schema: {
           user: { fields: { twoFactorEnabled: 'two_factor_enabled' } },
@@ -237,18 +249,44 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
   })
 }
 
+/** The body comes from external-sign-in.ts: no request can reach this endpoint. */
+const externalSessions = () => ({
+  id: 'external-sessions',
+  endpoints: {
+    startExternalSession: createAuthEndpoint(externalSessionPath, { method: 'POST' }, async (context) => {
+      const { internalAdapter } = context.context
+      const { userId } = externalBody(context)
+      const user = await internalAdapter.findUserById(String(userId))
+      if (!user) throw new APIError('UNAUTHORIZED', { code: 'INVALID_EMAIL_OR_PASSWORD' })
+      const session = await internalAdapter.createSession(user.id)
+      await setSessionCookie(context, { session, user })
+      return context.json({})
+    }),
+  },
+})
+
+interface ExternalBody {
+  userId: number
+  secondFactorAt: string | null
+  authenticatedAt: string | null
+}
+
+const externalBody = ({ body }: { body?: unknown }): ExternalBody => body as ExternalBody
+
+const challengedPaths = [passkeySignInPath, externalSessionPath]
+
 /**
- * The second-factor plugin, whose challenge also follows a sign-in with a passkey that did not verify its user. The library
- * lets every passkey pass.
+ * The second-factor plugin, whose challenge also follows a sign-in with a passkey that did not verify its user, or at an issuer
+ * that did not verify a second factor. The library lets them pass.
  */
-function withPasskeyChallenge(options: Parameters<typeof twoFactor>[0]) {
+function withOtherChallenges(options: Parameters<typeof twoFactor>[0]) {
   const plugin = twoFactor(options)
   const [challenge] = plugin.hooks.after
   if (!challenge || plugin.hooks.after.length > 1) throw new Error('the second-factor plugin has changed')
   const { matcher } = challenge
   challenge.matcher = (context) =>
     matcher(context) ||
-    (context.path === passkeySignInPath && context.context.newSession?.session['secondFactorAt'] === null)
+    (challengedPaths.includes(context.path ?? '') && context.context.newSession?.session['secondFactorAt'] === null)
   return plugin
 }
 
@@ -283,9 +321,19 @@ async function recordCredentials(
 function secondFactorAt(context: GenericEndpointContext | null, isUserVerified: boolean): Date | null {
   if (context?.path === passkeySignInPath) return isUserVerified ? new Date() : null
   if (context?.path === totpPath || context?.path === backupCodePath) return new Date()
+  if (context?.path === externalSessionPath) return dateOf(externalBody(context).secondFactorAt)
   if (context?.path !== changePasswordPath) return null
   return (context.context.session?.session['secondFactorAt'] as Date | null | undefined) ?? null
 }
+
+/** A password change preserves the time as well. */
+function externalAuthAt(context: GenericEndpointContext | null): Date | null {
+  if (context?.path === externalSessionPath) return dateOf(externalBody(context).authenticatedAt)
+  if (context?.path !== changePasswordPath) return null
+  return (context.context.session?.session['externalAuthAt'] as Date | null | undefined) ?? null
+}
+
+const dateOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
 export interface AccessTokenClaims {
   issuer: string

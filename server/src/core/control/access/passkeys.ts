@@ -9,6 +9,7 @@ import { plainName } from '../../shared/text.ts'
 import { recordUserActivity } from '../activity/activity.ts'
 import type { BetterAuthCalls, SignInResponse } from './better-auth-calls.ts'
 import type { Browser } from './browser.ts'
+import { canSignIn, lockUser } from './external-sign-in.sql.ts'
 import { countPasskeys, deletePasskey, findPasskeyUser, listPasskeys, renamePasskey } from './passkeys.sql.ts'
 import type { SignIn } from './sign-in.ts'
 import { entryOf, type SignInRecords } from './sign-in-records.ts'
@@ -20,6 +21,8 @@ export interface PasskeysOptions {
   calls: BetterAuthCalls
   records: SignInRecords
   signIn: SignIn
+  /** The issuers at which people can sign in. */
+  issuers: readonly string[]
 }
 
 /** As the browser returns it (WebAuthn `PublicKeyCredential.toJSON`). */
@@ -30,12 +33,14 @@ export class Passkeys {
   readonly #calls: BetterAuthCalls
   readonly #records: SignInRecords
   readonly #signIn: SignIn
+  readonly #issuers: readonly string[]
 
-  constructor({ db, calls, records, signIn }: PasskeysOptions) {
+  constructor({ db, calls, records, signIn, issuers }: PasskeysOptions) {
     this.#db = db
     this.#calls = calls
     this.#records = records
     this.#signIn = signIn
+    this.#issuers = issuers
   }
 
   async list(browser: Browser) {
@@ -79,7 +84,14 @@ export class Passkeys {
   }
 
   delete(browser: Browser, id: number): Promise<SignInResponse<null>> {
-    return this.#change(browser, 'auth.delete-passkey', id, (tx, userId) => deletePasskey(tx, userId, id))
+    return this.#change(browser, 'auth.delete-passkey', id, async (tx, userId) => {
+      await lockUser(tx, userId)
+      if (!(await deletePasskey(tx, userId, id))) return false
+      if (!(await canSignIn(tx, userId, this.#issuers))) {
+        throw new PosternError('in_use', 'This is your only way to sign in. Set a password before you delete it.')
+      }
+      return true
+    })
   }
 
   async #change(

@@ -92,6 +92,14 @@ export class SignInRecords {
     return id === undefined ? undefined : { id }
   }
 
+  /** A sign-in of this user that was authentic and is not allowed. */
+  refused(browser: Browser, user: { id: number }, method: Method): Promise<void> {
+    const entry = entryOf(browser, 'auth.sign-in', undefined, sessionChange({ outcome: 'failure', method }))
+    return this.#db.transaction(async (tx) => {
+      await recordAttempt(tx, user.id, entry)
+    })
+  }
+
   /**
    * Rethrows a rejection, and records it if the account exists. The response does not wait for the record to be written,
    * because the response time would then reveal whether the account exists.
@@ -117,7 +125,7 @@ export class SignInRecords {
   }
 }
 
-type Method = 'password' | 'totp' | 'backup_code' | 'passkey'
+type Method = 'password' | 'totp' | 'backup_code' | 'passkey' | 'issuer'
 
 const sessionChange = (after: object): ActivityChange => ({
   resource: 'session',

@@ -10,7 +10,13 @@ import type { Db } from '../../../platform/db/db.ts'
 import { PosternError, UsageError } from '../../../platform/errors.ts'
 import { activityPage } from '../activity/activity.ts'
 import { type Rights, rightsOf } from '../users/wire.ts'
-import { deletePasswordOnlySessions, findSignInUser, listSessions, listSigningKeys } from './access.sql.ts'
+import {
+  deletePasswordOnlySessions,
+  findSignInUser,
+  hasPassword,
+  listSessions,
+  listSigningKeys,
+} from './access.sql.ts'
 import { type AccessToken, type BetterAuth, signAccessToken } from './better-auth.ts'
 import { type BetterAuthCalls, type SignInResponse, storable } from './better-auth-calls.ts'
 import type { Browser } from './browser.ts'
@@ -31,8 +37,16 @@ export interface SignInResult {
     /** Null for users who are not administrators. */
     rights: Rights | null
     second_factor_enabled: boolean
+    /** False for a user who signs in with passkeys or at an issuer only. */
+    has_password: boolean
   }
-  session: { id: number; second_factor_at: Date | null; expires_at: Date }
+  session: {
+    id: number
+    second_factor_at: Date | null
+    /** When an external issuer authenticated the user for this session. */
+    external_auth_at: Date | null
+    expires_at: Date
+  }
 }
 
 /** The session as `/get-session` returns it. */
@@ -41,6 +55,7 @@ interface BetterAuthSession {
   userId: string
   expiresAt: string
   secondFactorAt: string | null
+  externalAuthAt: string | null
 }
 
 export interface SignInOptions {
@@ -123,7 +138,11 @@ export class SignIn {
     const { body, cookies } = await this.#calls.call('/get-session', browser)
     const session = body['session'] as BetterAuthSession | undefined
     if (!session) throw notSignedIn()
-    const user = await this.#db.read((tx) => findSignInUser(tx, { id: Number(session.userId) }))
+    const userId = Number(session.userId)
+    const { user, has_password } = await this.#db.read(async (tx) => ({
+      user: await findSignInUser(tx, { id: userId }),
+      has_password: await hasPassword(tx, userId),
+    }))
     if (!user?.is_active) throw notSignedIn()
     return {
       cookies,
@@ -135,10 +154,12 @@ export class SignIn {
           role: user.role,
           rights: rightsOf(user),
           second_factor_enabled: user.two_factor_enabled,
+          has_password,
         },
         session: {
           id: Number(session.id),
           second_factor_at: session.secondFactorAt ? new Date(session.secondFactorAt) : null,
+          external_auth_at: session.externalAuthAt ? new Date(session.externalAuthAt) : null,
           expires_at: new Date(session.expiresAt),
         },
       },
@@ -155,7 +176,8 @@ export class SignIn {
   }
 
   /**
-   * For changes to the account: requires the password, or a second factor within the last minutes.
+   * For changes to the account: requires the password, or a second factor within the last minutes. A user without a password
+   * can sign in again at an external issuer instead.
    */
   async reauthenticated(
     browser: Browser,
@@ -164,10 +186,15 @@ export class SignIn {
   ): Promise<SignInResult> {
     const { user, session } = await this.withSecondFactor(browser)
     if (password === undefined) {
-      if (!isRecentSecondFactor(session.second_factor_at)) {
+      const isRecent =
+        isRecentSecondFactor(session.second_factor_at) ||
+        (!user.has_password && isRecentSecondFactor(session.external_auth_at))
+      if (!isRecent) {
         throw new PosternError(
           'unauthenticated',
-          'Enter your password, or sign in again with your second factor.',
+          user.has_password
+            ? 'Enter your password, or sign in again with your second factor.'
+            : 'Sign in again, and repeat the change within 10 minutes.',
         )
       }
       return { user, session }

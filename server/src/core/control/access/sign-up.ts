@@ -44,7 +44,7 @@ const hashOf = (token: string): Buffer => createHash('sha256').update(token).dig
 export async function requestSignUp(
   db: Db,
   { email: given, name: givenName }: { email: string; name: string },
-  network: string,
+  address: string,
   limits: SignUpLimits,
   hash: () => Promise<string>,
 ): Promise<void> {
@@ -52,14 +52,19 @@ export async function requestSignUp(
   if (email === undefined) throw new PosternError('validation_failed', '"email" must be an email address.')
   const name = plainName(givenName, 'name')
   const isMailed = await db.transaction(async (tx) => {
-    // The network first: one that has reached its limit must not use up the limit of all.
-    const ofNetwork = await countToday(tx, 'sign-ups of network', networkOf(network))
-    if (ofNetwork > limits.ofNetwork) throw tooMany('from this network ')
-    if ((await countToday(tx, 'sign-ups', 'all')) > limits.all) throw tooMany('')
+    await countSignUp(tx, address, limits)
     return (await countToday(tx, 'sign-ups of address', email)) <= perAddress
   })
   const password = await hash()
   if (isMailed) await db.transaction((tx) => insertSignUp(tx, { email, name, password, hours: validHours }))
+}
+
+/** Counts a sign-up from this address, and rejects it beyond the limits. */
+export async function countSignUp(tx: Tx, address: string, limits: SignUpLimits): Promise<void> {
+  // The network first: one that has reached its limit must not use up the limit of all.
+  const ofNetwork = await countToday(tx, 'sign-ups of network', networkOf(address))
+  if (ofNetwork > limits.ofNetwork) throw tooMany('from this network ')
+  if ((await countToday(tx, 'sign-ups', 'all')) > limits.all) throw tooMany('')
 }
 
 const tooMany = (where: string): PosternError =>
