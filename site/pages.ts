@@ -72,6 +72,7 @@ const table: Record<string, Record<string, Row[]>> = {
       ['docs/operations/front-end.md', S],
       ['docs/operations/network.md', S],
       ['docs/operations/secrets.md', S, O],
+      ['docs/operations/single-sign-on.md', S],
       ['docs/operations/limits.md', S, O],
     ],
     Mail: [

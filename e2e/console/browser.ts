@@ -33,6 +33,8 @@ export interface WindowOptions {
   scheme?: 'light' | 'dark'
   /** Such as `Europe/Berlin`; otherwise UTC. */
   zone?: string
+  /** Trusts the certificates of peers. */
+  trustsPeers?: boolean
 }
 
 /** The headless build, which is a quarter faster. */
@@ -59,12 +61,14 @@ export async function openBrowser(url: string): Promise<Browser> {
     width = 1440,
     scheme = 'light',
     zone = 'UTC',
+    trustsPeers = false,
   }: WindowOptions = {}): Promise<Page> => {
     const context = await chrome.newContext({
       baseURL: url,
       viewport: { width, height: width < 600 ? 844 : 900 },
       colorScheme: scheme,
       timezoneId: zone,
+      ignoreHTTPSErrors: trustsPeers,
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     })
@@ -105,7 +109,7 @@ export async function openBrowser(url: string): Promise<Browser> {
 export async function signIn(page: Page, { email, password, otpauth }: Person, aheadMs = 0): Promise<void> {
   await page.getByLabel('Email').fill(email)
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   if (otpauth === undefined) return
   const field = page.getByLabel('Authentication code')
   await field.waitFor()

@@ -69,6 +69,9 @@ const sentences: Record<string, string> = {
   'auth.add-passkey': 'Added a passkey',
   'auth.rename-passkey': 'Renamed a passkey',
   'auth.delete-passkey': 'Deleted a passkey',
+  'auth.sign-up-at-issuer': 'Created the account with single sign-on',
+  'auth.link-login': 'Connected an identity for single sign-on',
+  'auth.unlink-login': 'Disconnected an identity',
   'auth.delete-account': 'Deleting the account',
   'invitations.accept': 'Joined a project',
   'users.reset': 'An operator reset the credentials',
@@ -79,6 +82,7 @@ const methods: Record<string, string> = {
   totp: 'a code of the authenticator app',
   backup_code: 'a backup code',
   passkey: 'a passkey',
+  issuer: 'single sign-on',
 }
 
 function sentenceOf({ operation, after }: Entry): string {

@@ -2,6 +2,7 @@ import { Stack } from '@mantine/core'
 import { PageHead } from '../components/page-head.tsx'
 import { AccountActivity } from './account-activity.tsx'
 import { DeleteAccount } from './delete-account.tsx'
+import { Logins } from './logins.tsx'
 import { Passkeys } from './passkeys.tsx'
 import { Profile } from './profile.tsx'
 import { SecondFactor } from './second-factor.tsx'
@@ -16,6 +17,7 @@ export function AccountPage() {
         <Profile />
         <SecondFactor />
         <Passkeys />
+        <Logins />
         <Sessions />
         <AccountActivity />
         <DeleteAccount />

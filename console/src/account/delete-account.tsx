@@ -2,7 +2,7 @@ import { Button, Text } from '@mantine/core'
 import { useOpenDialog } from '../act/dialogs.tsx'
 import { call } from '../api/client.ts'
 import { useMe } from '../api/session.ts'
-import { FormDialog } from './form-dialog.tsx'
+import { FormDialog, withPassword } from './form-dialog.tsx'
 import { Part } from './part.tsx'
 
 export function DeleteAccount() {
@@ -28,7 +28,7 @@ const Confirm = ({ close }: { close: () => void }) => (
     button="Delete account"
     isDangerous
     submit={async (password) => {
-      await call('auth.delete-account', { body: { password } })
+      await call('auth.delete-account', { body: withPassword(password) })
       window.location.reload()
     }}
     close={close}

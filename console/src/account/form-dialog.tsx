@@ -1,15 +1,21 @@
-import { Button, Group, Modal, Stack } from '@mantine/core'
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
+import { call } from '../api/client.ts'
+import { useMe } from '../api/session.ts'
 import { FormError, fieldError } from '../signin/form-errors.tsx'
 import { PasswordField } from '../signin/password-field.tsx'
 
-/** A change to the account, which the password confirms. What `submit` returns is shown before the dialog closes. */
+/**
+ * A change to the account, which the password confirms. What `submit` returns is shown before the dialog closes. A person
+ * without a password, who signed in at an issuer just now, confirms with that: the password is then empty.
+ */
 export function FormDialog<T>({
   title,
   button,
   isDangerous = false,
+  needsPassword = false,
   fields = [],
   children,
   submit,
@@ -19,6 +25,8 @@ export function FormDialog<T>({
   title: string
   button: string
   isDangerous?: boolean
+  /** Whether nothing but the password confirms the change. */
+  needsPassword?: boolean
   /** The names of the fields in `children`, which show their own errors. */
   fields?: readonly string[]
   children?: ReactNode | ((error: Error | null) => ReactNode)
@@ -27,6 +35,7 @@ export function FormDialog<T>({
   done?: (result: T) => ReactNode
   close: () => void
 }) {
+  const { has_password: hasPassword } = useMe()
   const [password, setPassword] = useState('')
   const change = useMutation({
     gcTime: 0,
@@ -47,6 +56,8 @@ export function FormDialog<T>({
     >
       {change.isSuccess && done ? (
         done(change.data)
+      ) : needsPassword && !hasPassword ? (
+        <NoPassword close={close} />
       ) : (
         <form
           onSubmit={(event) => {
@@ -56,15 +67,17 @@ export function FormDialog<T>({
         >
           <Stack>
             {typeof children === 'function' ? children(error) : children}
-            <PasswordField
-              label="Your password"
-              value={password}
-              onChange={(event) => setPassword(event.currentTarget.value)}
-              error={isWrong ? error.message : fieldError(error, 'password', 'The password')}
-              autoComplete="current-password"
-              maxLength={128}
-              required
-            />
+            {hasPassword && (
+              <PasswordField
+                label="Your password"
+                value={password}
+                onChange={(event) => setPassword(event.currentTarget.value)}
+                error={isWrong ? error.message : fieldError(error, 'password', 'The password')}
+                autoComplete="current-password"
+                maxLength={128}
+                required
+              />
+            )}
             {!isWrong && <FormError error={error} fields={[...fields, 'password']} />}
             <Group justify="flex-end">
               <Button variant="default" onClick={close}>
@@ -78,5 +91,37 @@ export function FormDialog<T>({
         </form>
       )}
     </Modal>
+  )
+}
+
+/** The field of a request: absent without a password. */
+export const withPassword = (password: string): { password?: string } => (password === '' ? {} : { password })
+
+function NoPassword({ close }: { close: () => void }) {
+  const { email } = useMe()
+  const requesting = useMutation({
+    gcTime: 0,
+    mutationFn: () => call('auth.forgot-password', { body: { email } }),
+  })
+  return (
+    <Stack>
+      <Text>
+        Your account has no password, which this change needs. Choose one first, with a link to {email}.
+      </Text>
+      <FormError error={requesting.error} />
+      {requesting.isSuccess && <Text role="status">The link was sent.</Text>}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={close}>
+          Cancel
+        </Button>
+        <Button
+          loading={requesting.isPending}
+          disabled={requesting.isSuccess}
+          onClick={() => requesting.mutate()}
+        >
+          Send the link
+        </Button>
+      </Group>
+    </Stack>
   )
 }

@@ -11,7 +11,7 @@ import { FormError, fieldError } from '../signin/form-errors.tsx'
 import { arePasskeysSupported, createPasskey } from '../signin/web-authn.ts'
 import classes from './account.module.css'
 import { deviceOf } from './device.ts'
-import { FormDialog } from './form-dialog.tsx'
+import { FormDialog, withPassword } from './form-dialog.tsx'
 import { Part } from './part.tsx'
 
 type Passkey = AnswerOf<'auth.list-passkeys'>['data'][number]
@@ -97,7 +97,7 @@ function Add({ close }: { close: () => void }) {
       button="Continue"
       fields={['name']}
       submit={async (password) => {
-        const { options } = await call('auth.start-adding-passkey', { body: { password } })
+        const { options } = await call('auth.start-adding-passkey', { body: withPassword(password) })
         const credential = await createPasskey(options)
         await call('auth.add-passkey', { body: { name: name.trim(), credential } })
         await refetchAll()

@@ -8,7 +8,7 @@ import { DescriptionList } from '../components/description-list.tsx'
 import { useToast } from '../components/toast.tsx'
 import { fieldError } from '../signin/form-errors.tsx'
 import { PasswordField } from '../signin/password-field.tsx'
-import { FormDialog } from './form-dialog.tsx'
+import { FormDialog, withPassword } from './form-dialog.tsx'
 import { Part } from './part.tsx'
 
 export function Profile() {
@@ -45,7 +45,9 @@ function ChangeEmail({ close }: { close: () => void }) {
       title="Change your email address"
       button="Send the link"
       fields={['email']}
-      submit={(password) => call('auth.change-email', { body: { email: email.trim(), password } })}
+      submit={(password) =>
+        call('auth.change-email', { body: { email: email.trim(), ...withPassword(password) } })
+      }
       close={close}
       done={() => (
         <Stack>
@@ -82,6 +84,7 @@ function ChangePassword({ close }: { close: () => void }) {
     <FormDialog
       title="Change your password"
       button="Change password"
+      needsPassword
       fields={['new_password']}
       submit={async (current_password) => {
         await call('auth.change-password', { body: { current_password, new_password: password } })

@@ -61,6 +61,7 @@ function SetUp({ close }: { close: () => void }) {
     <FormDialog
       title="Set up an authenticator app"
       button="Continue"
+      needsPassword
       submit={(password) => call('auth.enroll-totp', { body: { password } })}
       close={close}
       done={({ totp_uri, backup_codes }) => (
@@ -87,6 +88,7 @@ function Replace({ close }: { close: () => void }) {
     <FormDialog
       title="Replace the authenticator app"
       button="Continue"
+      needsPassword
       submit={(password) => call('auth.start-totp-replacement', { body: { password } })}
       close={close}
       done={({ totp_uri }) => (
@@ -191,6 +193,7 @@ function NewBackupCodes({ close }: { close: () => void }) {
     <FormDialog
       title="New backup codes"
       button="Create new codes"
+      needsPassword
       submit={(password) => call('auth.renew-backup-codes', { body: { password } })}
       close={close}
       done={({ backup_codes }) => (
@@ -213,6 +216,7 @@ function TurnOff({ close }: { close: () => void }) {
     <FormDialog
       title="Remove the authenticator app"
       button="Remove"
+      needsPassword
       isDangerous
       submit={async (password) => {
         await call('auth.disable-totp', { body: { password } })

@@ -8,6 +8,7 @@ import { enter, type Me, signIn, signInWithPasskey, submitCode } from '../api/se
 import { useSignInCause } from '../api/sign-in-gate.ts'
 import { useInstallation } from '../components/installation.ts'
 import { SignInCard } from './card.tsx'
+import { forgetIssuerResult, IssuerButtons, IssuerMessage, useIssuerResult } from './issuers.tsx'
 import { arePasskeysSupported, getPasskey } from './web-authn.ts'
 
 /**
@@ -21,7 +22,8 @@ export function SignInGate() {
   if (!me) {
     return (
       <SignInCard title="Sign in">
-        <SignInForm />
+        <IssuerMessage />
+        <SignInForm issuers={{ isFresh: false, isOverPage: false }} />
         <SignUpLink />
       </SignInCard>
     )
@@ -41,7 +43,7 @@ export function SignInGate() {
             : 'Sign in again to continue.'}{' '}
           Nothing you have typed is lost.
         </Text>
-        <SignInForm email={me.email} />
+        <SignInForm email={me.email} issuers={{ isFresh: cause === 'second factor', isOverPage: true }} />
       </Stack>
     </Modal>
   )
@@ -62,23 +64,31 @@ function SignUpLink() {
 
 export function SignInForm({
   email: known = '',
+  issuers,
   onSignedIn,
 }: {
   /** Of the person who probably signs in. */
   email?: string
+  /** Undefined on a page that cannot be left, because its address contains a token. */
+  issuers?: { isFresh: boolean; isOverPage: boolean }
   onSignedIn?: () => void
 }) {
   const [email, setEmail] = useState(known)
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
-  const [isCodeNeeded, setIsCodeNeeded] = useState(false)
+  const isBackWithoutCode = useIssuerResult() === 'code'
+  const [isCodeNeeded, setIsCodeNeeded] = useState(isBackWithoutCode)
+  const done = async () => {
+    forgetIssuerResult()
+    await enter()
+    onSignedIn?.()
+  }
   const signingIn = useMutation({
     gcTime: 0,
     mutationFn: async () => {
       if (isCodeNeeded) await submitCode(code.trim())
       else if (await signIn(email.trim(), password)) return setIsCodeNeeded(true)
-      await enter()
-      onSignedIn?.()
+      await done()
     },
     onError: (error) => {
       setCode('')
@@ -91,8 +101,7 @@ export function SignInForm({
       const { options } = await call('auth.start-passkey-sign-in')
       const credential = await getPasskey(options)
       if (await signInWithPasskey(credential)) return setIsCodeNeeded(true)
-      await enter()
-      onSignedIn?.()
+      await done()
     },
   })
   const requestingReset = useMutation({
@@ -160,6 +169,7 @@ export function SignInForm({
             Use a passkey
           </Button>
         )}
+        {!isCodeNeeded && issuers && <IssuerButtons {...issuers} />}
         {!isCodeNeeded && (
           <Button
             variant="subtle"

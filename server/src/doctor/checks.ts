@@ -4,6 +4,7 @@ import { certificateCheck } from './certificate.ts'
 import type { Check } from './check.ts'
 import { databaseChecks } from './database.ts'
 import { domainCheck } from './domains.ts'
+import { issuerCheck } from './issuers.ts'
 import { keyChecks } from './keys.ts'
 import { mtaCheck } from './mta.ts'
 import { nameChecks } from './names.ts'
@@ -20,6 +21,7 @@ export const checks: readonly Check[] = [
   ...cellChecks,
   ...keyChecks,
   ...publicChecks,
+  issuerCheck,
   portCheck,
   certificateCheck,
   ...nameChecks,

@@ -15,8 +15,9 @@ import {
 
 /** Signing in at real issuers, and what strangers, other sites and dishonest issuers try. */
 const origin = 'http://localhost:8080'
-const example = await startOpenidProvider('example', [origin])
-const other = await startOpenidProvider('other', [origin])
+const example = await startOpenidProvider('example')
+const other = await startOpenidProvider('other')
+for (const peer of [example, other]) peer.register([origin])
 const database = await testDatabase()
 const issuers = JSON.stringify([
   { ...example.configuration, second_factor_acr: ['phr'], second_factor_amr: ['otp'] },
@@ -39,7 +40,13 @@ beforeEach(() => {
 let people = 0
 const newPerson = (claims: Partial<IssuerPerson> = {}): IssuerPerson => {
   const n = ++people
-  return { sub: `sub-${n}`, email: `person${n}@example.org`, email_verified: true, name: `Person ${n}`, ...claims }
+  return {
+    sub: `sub-${n}`,
+    email: `person${n}@example.org`,
+    email_verified: true,
+    name: `Person ${n}`,
+    ...claims,
+  }
 }
 
 /** Returns the address at the issuer. */
@@ -110,10 +117,11 @@ async function makeCustomer() {
 
 async function makeAdministrator(person: IssuerPerson) {
   const made = await api.makeAdmin()
-  await database.query(
-    'insert into control.external_logins (issuer, subject, user_id) values ($1, $2, $3)',
-    [example.url, person.sub, made.userId],
-  )
+  await database.query('insert into control.external_logins (issuer, subject, user_id) values ($1, $2, $3)', [
+    example.url,
+    person.sub,
+    made.userId,
+  ])
   return made
 }
 
@@ -127,7 +135,12 @@ describe('signing in at an issuer', () => {
     assert.equal(await signIn(person, browser), '/app/')
     const session = await sessionOf(browser)
     assert.deepEqual(
-      [session?.user.email, session?.user.name, session?.user.has_password, session?.session.second_factor_at],
+      [
+        session?.user.email,
+        session?.user.name,
+        session?.user.has_password,
+        session?.session.second_factor_at,
+      ],
       [person.email, person.name, false, null],
     )
     const activity = await activityOf(browser)
@@ -155,7 +168,8 @@ describe('signing in at an issuer', () => {
       [parameters['code_challenge_method'], parameters['response_type'], parameters['scope']],
       ['S256', 'code', 'openid email profile'],
     )
-    for (const name of ['state', 'nonce', 'code_challenge']) assert.match(parameters[name] ?? '', /^[\w-]{43}$/)
+    for (const name of ['state', 'nonce', 'code_challenge'])
+      assert.match(parameters[name] ?? '', /^[\w-]{43}$/)
     assert.equal(parameters['acr_values'], undefined)
     const fresh = new URL(await start(newBrowser(), { return_to: '/console/', fresh: true }))
     assert.deepEqual(
@@ -312,7 +326,11 @@ describe('an unknown identity', () => {
       const answer = await browser.fetch(callback.pathname + callback.search, { redirect: 'manual' })
       return [answer.status, answer.headers.get('location'), answer.headers.getSetCookie()]
     }
-    const refused = [303, '/app/#issuer=refused', ['postern.issuer=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax']]
+    const refused = [
+      303,
+      '/app/#issuer=refused',
+      ['postern.issuer=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax'],
+    ]
     for (const claims of [
       { email: known.email },
       { email: known.email.toUpperCase() },
@@ -463,7 +481,11 @@ describe('attacks', () => {
     const victim = newBrowser()
     assert.equal(await refusedWithout(victim, attacker.callback, 'expired'), 0, 'without a cookie')
     await start(victim)
-    assert.equal(await refusedWithout(victim, attacker.callback, 'expired'), 0, "with the victim's own cookie")
+    assert.equal(
+      await refusedWithout(victim, attacker.callback, 'expired'),
+      0,
+      "with the victim's own cookie",
+    )
     assert.equal(await back(attacker.browser, String(attacker.callback)), '/app/', 'it is not used up')
   })
 
@@ -504,17 +526,17 @@ describe('attacks', () => {
     }
     const replayed = await cookie()
     const path = replayed.callback.pathname + replayed.callback.search
-    const both = await Promise.all(
-      [1, 2].map(() => replayed.browser.fetch(path, { redirect: 'manual' })),
-    )
-    assert.deepEqual(
-      both.map(({ headers }) => headers.get('location')).sort(),
-      ['/app/', '/app/#issuer=expired'],
-    )
+    const both = await Promise.all([1, 2].map(() => replayed.browser.fetch(path, { redirect: 'manual' })))
+    assert.deepEqual(both.map(({ headers }) => headers.get('location')).sort(), [
+      '/app/',
+      '/app/#issuer=expired',
+    ])
     assert.equal(await back(replayed.browser, String(replayed.callback)), '/app/#issuer=expired')
     assert.match(String(callback), /state=/)
     const late = await cookie()
-    await database.query(`update control.external_sign_ins set expires_at = postern.now() - interval '1 second'`)
+    await database.query(
+      `update control.external_sign_ins set expires_at = postern.now() - interval '1 second'`,
+    )
     assert.equal(await refusedWithout(late.browser, late.callback, 'expired'), 0)
     await api.context.db.admin.transaction(purgeSignIns)
     assert.deepEqual(await database.query('select from control.external_sign_ins'), [])
@@ -627,7 +649,10 @@ describe('attacks', () => {
       const answer = await newBrowser().post('/v1/auth/issuers/example/start', { return_to })
       assert.equal(answer.status, 422, return_to)
     }
-    assert.equal(await signIn(newPerson(), newBrowser(), { return_to: '/app/projects/12' }), '/app/projects/12')
+    assert.equal(
+      await signIn(newPerson(), newBrowser(), { return_to: '/app/projects/12' }),
+      '/app/projects/12',
+    )
   })
 
   test('another site cannot start a sign-in, and one network cannot start any number', async () => {

@@ -122,11 +122,13 @@ export function registerSignIn(
   }
   refuseOtherMethods(
     app,
-    [...operations, { method: 'GET', path: jwksPath }, { method: 'GET', path: callbackPath }].map(({ method, path }) => ({
-      method,
-      url: `/v1${path}`,
-      onRequest: ({ ip }) => addressLimit(networkOf(ip)),
-    })),
+    [...operations, { method: 'GET', path: jwksPath }, { method: 'GET', path: callbackPath }].map(
+      ({ method, path }) => ({
+        method,
+        url: `/v1${path}`,
+        onRequest: ({ ip }) => addressLimit(networkOf(ip)),
+      }),
+    ),
   )
 }
 

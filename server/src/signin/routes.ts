@@ -13,13 +13,13 @@ import { disableTotp } from './disable-totp.ts'
 import { endOtherSessions } from './end-other-sessions.ts'
 import { endSession } from './end-session.ts'
 import { enrollTotp } from './enroll-totp.ts'
+import { IssuerParams } from './external-schemas.ts'
 import { forgotPassword } from './forgot-password.ts'
 import { issueToken } from './issue-token.ts'
 import { listActivity } from './list-activity.ts'
 import { listLogins } from './list-logins.ts'
 import { listPasskeys } from './list-passkeys.ts'
 import { listSessions } from './list-sessions.ts'
-import { IssuerParams } from './external-schemas.ts'
 import {
   browserOf,
   callbackPath,
@@ -147,11 +147,7 @@ export function signInRoutes(app: HttpServer, deps: SignInDeps): void {
     { schema: callbackSchema, onRequest: ({ ip }) => deps.addressLimit(networkOf(ip)) },
     async (request, reply) => {
       const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? []
-      const { body, cookies } = await deps.external.complete(
-        browserOf(request),
-        request.params.issuer,
-        query,
-      )
+      const { body, cookies } = await deps.external.complete(browserOf(request), request.params.issuer, query)
       for (const cookie of cookies) reply.header('set-cookie', cookie)
       return reply.header('cache-control', 'no-store').redirect(body, 303)
     },

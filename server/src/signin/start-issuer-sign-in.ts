@@ -8,14 +8,16 @@ export const startIssuerSignIn = signInOperation({
   path: '/auth/issuers/:issuer/start',
   summary: 'Start a sign-in at an issuer',
   description:
-    'Starts a sign-in at an OpenID Connect issuer that the operator configured (authorization code flow with PKCE). The response sets a cookie, without which the issuer\'s response is rejected, and contains the address to which the browser goes next. The browser must return within ten minutes, to `auth.finish-issuer-sign-in`.',
+    "Starts a sign-in at an OpenID Connect issuer that the operator configured (authorization code flow with PKCE). The response sets a cookie, without which the issuer's response is rejected, and contains the address to which the browser goes next. The browser must return within ten minutes, to `auth.finish-issuer-sign-in`.",
   needsSession: false,
   params: IssuerParams,
   body: Type.Object(
     {
       return_to: ReturnTo,
       fresh: Type.Optional(
-        Type.Boolean({ description: 'Whether the issuer must authenticate the person again. Default: false.' }),
+        Type.Boolean({
+          description: 'Whether the issuer must authenticate the person again. Default: false.',
+        }),
       ),
     },
     { additionalProperties: false, examples: [{ return_to: '/app/' }] },

@@ -23,6 +23,7 @@ const globalTables = [
   'control.dispatch_holds',
   'control.email_changes',
   'control.external_logins',
+  'control.external_sign_ins',
   'control.heartbeat',
   'control.lookups',
   'control.name_tombstones',

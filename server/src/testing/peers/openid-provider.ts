@@ -49,13 +49,15 @@ export interface OpenidProvider {
   metadata: Record<string, unknown>
   /** The paths that were requested, in order. */
   paths: string[]
+  /** Registers the installations with these origins as clients. */
+  register(origins: string[]): void
   /** Follows the redirects as a new browser does, up to the callback, and returns its address. */
   visit(url: string): Promise<string>
 }
 
 const clientSecret = 'a-client-secret-of-the-tests'
 
-export async function startOpenidProvider(id: string, redirectOrigins: string[]): Promise<OpenidProvider> {
+export async function startOpenidProvider(id: string): Promise<OpenidProvider> {
   const { files, cert, key } = makeCertificate()
   const pair = await generateKeyPair('RS256', { extractable: true })
   const kid = 'of-the-tests'
@@ -71,23 +73,25 @@ export async function startOpenidProvider(id: string, redirectOrigins: string[])
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
 
   const redirectUri = (origin: string) => `${origin}/v1/auth/issuers/${id}/callback`
-  const provider = newProvider(url, signingKey, redirectOrigins.map(redirectUri), () => peer.person)
-  provider.use(async (context, next) => {
-    peer.paths.push(context.path)
-    if (context.path.startsWith('/interaction/')) {
-      context.respond = false
-      return finishInteraction(provider, context, peer.person)
-    }
-    await next()
-    const body = context.body as Record<string, unknown> | undefined
-    if (context.path === '/.well-known/openid-configuration') context.body = { ...body, ...peer.metadata }
-    const token = body?.['id_token']
-    if (context.path === '/token' && peer.forge && typeof token === 'string') {
-      const header = decodeProtectedHeader(token) as TokenParts['header']
-      context.body = { ...body, id_token: await peer.forge({ header, claims: decodeJwt(token) }) }
-    }
-  })
-  answer = provider.callback()
+  const register = (origins: string[]) => {
+    const provider = newProvider(url, signingKey, origins.map(redirectUri), () => peer.person)
+    provider.use(async (context, next) => {
+      peer.paths.push(context.path)
+      if (context.path.startsWith('/interaction/')) {
+        context.respond = false
+        return finishInteraction(provider, context, peer.person)
+      }
+      await next()
+      const body = context.body as Record<string, unknown> | undefined
+      if (context.path === '/.well-known/openid-configuration') context.body = { ...body, ...peer.metadata }
+      const token = body?.['id_token']
+      if (context.path === '/token' && peer.forge && typeof token === 'string') {
+        const header = decodeProtectedHeader(token) as TokenParts['header']
+        context.body = { ...body, id_token: await peer.forge({ header, claims: decodeJwt(token) }) }
+      }
+    })
+    answer = provider.callback()
+  }
 
   const agent = new Agent({ connect: { ca: cert.toString() }, headersTimeout: patienceMs })
   cleanUp(() => agent.destroy())
@@ -101,6 +105,7 @@ export async function startOpenidProvider(id: string, redirectOrigins: string[])
     forge: undefined,
     sign: ({ header, claims }) => signWith(pair.privateKey, { header, claims }),
     metadata: {},
+    register,
     paths: [],
     visit: (start) => visit(agent, start, url),
   }
@@ -131,7 +136,14 @@ function newProvider(
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     features: { devInteractions: { enabled: false } },
     pkce: { required: () => true },
-    ttl: { Session: 3600, Interaction: 600, Grant: 3600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },
+    ttl: {
+      Session: 3600,
+      Interaction: 600,
+      Grant: 3600,
+      AccessToken: 600,
+      IdToken: 600,
+      AuthorizationCode: 60,
+    },
     findAccount: (_context, sub) => {
       const person = personNow()
       if (person?.sub === sub) people.set(sub, person)

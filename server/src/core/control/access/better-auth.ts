@@ -286,7 +286,8 @@ function withOtherChallenges(options: Parameters<typeof twoFactor>[0]) {
   const { matcher } = challenge
   challenge.matcher = (context) =>
     matcher(context) ||
-    (challengedPaths.includes(context.path ?? '') && context.context.newSession?.session['secondFactorAt'] === null)
+    (challengedPaths.includes(context.path ?? '') &&
+      context.context.newSession?.session['secondFactorAt'] === null)
   return plugin
 }
 

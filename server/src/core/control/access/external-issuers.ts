@@ -201,7 +201,8 @@ export class IssuerClient {
     const { secondFactorAcr, secondFactorAmr } = this.settings
     return (
       (typeof acr === 'string' && secondFactorAcr.includes(acr)) ||
-      (Array.isArray(amr) && amr.some((method) => typeof method === 'string' && secondFactorAmr.includes(method)))
+      (Array.isArray(amr) &&
+        amr.some((method) => typeof method === 'string' && secondFactorAmr.includes(method)))
     )
   }
 
@@ -303,7 +304,8 @@ export class IssuerClient {
         dispatcher: this.#agent,
         method: method as Dispatcher.HttpMethod,
         headers,
-        body: body instanceof URLSearchParams ? body.toString() : (body as string | null | undefined) ?? null,
+        body:
+          body instanceof URLSearchParams ? body.toString() : ((body as string | null | undefined) ?? null),
         signal: signal ?? null,
       })
       const chunks: Buffer[] = []
@@ -345,16 +347,27 @@ function kindOf(error: unknown): IssuerFailure['kind'] {
   return code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT' ? 'unavailable' : 'refused'
 }
 
-/** Without values from tokens. */
-function describe(error: unknown): { code?: string; error?: string; why?: string } {
-  const { code, error: name, message, cause } = error as Record<string, unknown>
-  if (error instanceof IssuerFailure && cause instanceof Error) return { why: cause.message }
+/** For logs: without values from responses, which syntax errors quote. */
+function describe(error: unknown): { code?: string; error?: string; why: string } {
+  const { code, error: name } = error as { code?: unknown; error?: unknown }
   return {
     ...(typeof code === 'string' && { code }),
     ...(typeof name === 'string' && { error: name.slice(0, 100) }),
-    ...(typeof message === 'string' && { why: message.slice(0, 300) }),
+    why: reasonOf(error),
   }
 }
+
+/** Why an issuer cannot be used, for the operator. */
+export function reasonOf(error: unknown): string {
+  const messages: string[] = []
+  for (let one = error; one instanceof Error && !(one instanceof SyntaxError); one = one.cause) {
+    if (!(one instanceof IssuerFailure) && one.message !== unclassified) messages.push(one.message)
+  }
+  return messages.join(': ').slice(0, 300)
+}
+
+/** The library's message for an error that is not its own. */
+const unclassified = 'something went wrong'
 
 function timeOf(seconds: unknown): Date | null {
   const now = Date.now() / 1000

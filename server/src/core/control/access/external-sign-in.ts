@@ -262,7 +262,8 @@ export class ExternalSignIn {
     const { user, session } = await this.#signIn.reauthenticated(browser, operation, password)
     await this.#db.transaction(async (tx) => {
       // Another request may have ended the session while the password was being verified.
-      if (!(await lockSessionUser(tx, session.id))) throw new PosternError('unauthenticated', 'Sign in again.')
+      if (!(await lockSessionUser(tx, session.id)))
+        throw new PosternError('unauthenticated', 'Sign in again.')
       await lockUser(tx, user.id)
       const issuer = await deleteLogin(tx, user.id, id)
       if (issuer === undefined) throw new PosternError('not_found', 'You have no such login with this id.')

@@ -88,7 +88,10 @@ export class Passkeys {
       await lockUser(tx, userId)
       if (!(await deletePasskey(tx, userId, id))) return false
       if (!(await canSignIn(tx, userId, this.#issuers))) {
-        throw new PosternError('in_use', 'This is your only way to sign in. Set a password before you delete it.')
+        throw new PosternError(
+          'in_use',
+          'This is your only way to sign in. Set a password before you delete it.',
+        )
       }
       return true
     })
