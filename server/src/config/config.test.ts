@@ -194,6 +194,49 @@ describe('the configuration', () => {
     )
   })
 
+  test('reads the issuers at which people sign in, and names no secret in a complaint', () => {
+    const issuer = {
+      ...{ id: 'example', label: 'Example ID', issuer: 'https://id.example.com/realms/staff' },
+      ...{ client_id: 'postern', client_secret: 'swordfish' },
+    }
+    const of = (...issuers: unknown[]) => ({ ...usable, POSTERN_SIGN_IN_ISSUERS: JSON.stringify(issuers) })
+    assert.deepEqual(loadConfig(of(issuer)).signInIssuers, [
+      {
+        ...{ id: 'example', label: 'Example ID', issuer: 'https://id.example.com/realms/staff' },
+        ...{ clientId: 'postern', clientSecret: 'swordfish', ca: undefined },
+        ...{ secondFactorAcr: [], secondFactorAmr: [], privateNetworks: [] },
+      },
+    ])
+    const { POSTERN_SIGN_IN_ISSUERS, ...rest } = of(issuer)
+    const inFile = { ...rest, POSTERN_SIGN_IN_ISSUERS_FILE: '/run/secrets/issuers' }
+    assert.equal(
+      loadConfig(inFile, () => POSTERN_SIGN_IN_ISSUERS).signInIssuers[0]?.clientSecret,
+      'swordfish',
+    )
+    const second = { ...issuer, id: 'second', label: 'Second', issuer: 'https://second.example.com' }
+    for (const [issuers, complaint] of [
+      [[issuer, { ...second, id: 'example' }], /the same id twice/],
+      [[issuer, { ...second, issuer: issuer.issuer }], /the same issuer twice/],
+      [[issuer, { ...second, label: 'Example ID' }], /the same label twice/],
+      [[{ ...issuer, issuer: 'http://id.example.com' }], /begin with https/],
+      [[{ ...issuer, issuer: 'http://localhost:8080' }], /begin with https/],
+      [[{ ...issuer, issuer: 'https://id.example.com/?x' }], /without a query/],
+      [[{ ...issuer, issuer: 'https://x@id.example.com/' }], /user name/],
+      [[{ ...issuer, issuer: 'https://mail.example.com' }], /must not contain POSTERN_PUBLIC_URL/],
+      [[{ ...issuer, id: 'Example/..' }], /is not valid at "\/0\/id"/],
+      [[{ ...issuer, label: ' ' }], /labels/],
+      [[{ ...issuer, client_secret: '' }], /is not valid at "\/0\/client_secret"/],
+      [[{ ...issuer, private_networks: ['inside'] }], /addresses or networks/],
+      [[{ ...issuer, ca_file: '/nowhere' }], /"ca_file" of example is not a file with certificates/],
+      [[{ ...issuer, discovery: false }], /is not valid/],
+      [Array.from({ length: 11 }, (_, n) => ({ ...issuer, id: `n${n}` })), /is not valid/],
+    ] as const) {
+      const problems = problemsOf(of(...issuers)).join()
+      assert.match(problems, complaint)
+      assert.doesNotMatch(problems, /swordfish/)
+    }
+  })
+
   test('allows endpoints on public port 443, and where the settings allow more', () => {
     const config = loadConfig(usable)
     assert.deepEqual([config.webhookPorts, config.privateNetworks, config.webhookCa], [[443], [], undefined])

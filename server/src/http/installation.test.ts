@@ -42,6 +42,7 @@ describe('installation.show', () => {
       terms_url: null,
       privacy_url: null,
       sign_up: false,
+      sign_in_issuers: [],
       customers_create_projects: false,
     })
     const logo = await fetch(`${url}/v1/installation/logo`)
@@ -69,6 +70,7 @@ describe('installation.show', () => {
       terms_url: 'https://example.com/terms',
       privacy_url: 'https://example.com/privacy',
       sign_up: false,
+      sign_in_issuers: [],
       customers_create_projects: true,
     })
     assert.equal((await fetch(`${url}${logo_url}`)).status, 200)

@@ -94,6 +94,26 @@ describe('auth.forgot-password', () => {
     assert.equal(mailsTo(email).length, 1, 'a sent message is not sent again')
   })
 
+  test('lets a customer who signs in at an issuer choose a password, but no administrator', async () => {
+    const makeWithoutPassword = async () => {
+      const made = await makeCustomer()
+      await database.query('delete from control.accounts where user_id = $1', [made.userId])
+      await database.query(
+        'insert into control.external_logins (issuer, subject, user_id) values ($1, $2, $3)',
+        ['https://id.example.com', String(made.userId), made.userId],
+      )
+      return made
+    }
+    const [customer, administrator] = [await makeWithoutPassword(), await makeWithoutPassword()]
+    await database.query(`update control.users set role = 'admin' where id = $1`, [administrator.userId])
+    assert.equal((await forgot(administrator.email)).status, 204)
+    assert.equal((await reset(await mailedToken(customer.email))).status, 204)
+    const { email } = customer
+    const password = 'a much better password'
+    assert.equal((await newBrowser().post('/v1/auth/sign-in', { email, password })).status, 200)
+    assert.equal(mailsTo(administrator.email).length, 0)
+  })
+
   test('sends an account at most five links per day, and rejects more than thirty requests from one network', async () => {
     const { email } = await api.makeAdmin()
     for (let n = 0; n < 8; n++) assert.equal((await forgot(email)).status, 204)

@@ -241,7 +241,7 @@ export class IssuerClient {
 
   /** Concurrent requests share one attempt, and a failed attempt is not repeated at once. */
   #load(): Promise<openid.Configuration> {
-    if (this.#loading) return this.#loading
+    if (this.#loading !== undefined) return this.#loading
     if (this.#failed && performance.now() - this.#failed.at < cooldownMs) {
       return Promise.reject(this.#failed.error)
     }
