@@ -356,7 +356,7 @@ describe('outside the plane', () => {
   const routesFor = (wanted: Access['caller']): (Sent & { route: string; status: number })[] =>
     Object.entries(table).flatMap(([route, { caller, status, body }]) => {
       const [method = '', url = ''] = route.split(' ')
-      const sent = { route, status, method, path: pathOf(url, { id: neverExisted }) }
+      const sent = { route, status, method, path: pathOf(url, { id: neverExisted, issuer: 'unknown' }) }
       if (caller !== wanted) return []
       return [body ? { ...sent, headers: json, body: JSON.stringify(body) } : sent]
     })

@@ -112,6 +112,11 @@ export const accessTable = (ids: ExpectedIds): Record<string, Access> => ({
     },
   }),
   // Off by default.
+  'POST /v1/auth/issuers/:issuer/start': anyone(404, { return_to: '/app/' }),
+  'GET /v1/auth/issuers/:issuer/callback': anyone(404),
+  'POST /v1/auth/issuers/:issuer/link': session(401, { return_to: '/app/account', password: 'wrong' }),
+  'GET /v1/auth/logins': session(200),
+  'POST /v1/auth/logins/:id/unlink': session(401, { password: 'wrong' }),
   'POST /v1/auth/sign-up': anyone(404, {
     ...{ email: 'nobody@example.com', name: 'Grace', password: 'correct horse battery staple' },
   }),
