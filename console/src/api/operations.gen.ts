@@ -438,14 +438,6 @@ export interface Operations {
     answer: undefined
     hasPreview: false
   }
-  /** Return from an issuer */
-  'auth.finish-issuer-sign-in': {
-    path: { issuer: string }
-    query: { state?: string; code?: string; iss?: string; error?: string }
-    body: undefined
-    answer: undefined
-    hasPreview: false
-  }
   /** List the public keys for access tokens */
   'auth.list-signing-keys': {
     path: {  }
@@ -498,6 +490,5 @@ export const signinOperations: Record<string, OperationEntry> = {
   'auth.confirm-email': ['POST', '/v1/auth/email/confirm'],
   'auth.undo-email': ['POST', '/v1/auth/email/undo'],
   'auth.delete-account': ['POST', '/v1/auth/account/delete'],
-  'auth.finish-issuer-sign-in': ['GET', '/v1/auth/issuers/{issuer}/callback'],
   'auth.list-signing-keys': ['GET', '/v1/auth/jwks.json'],
 }

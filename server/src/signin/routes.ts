@@ -111,33 +111,15 @@ const jwksSchema = {
 
 const Parameter = Type.Optional(Type.String({ maxLength: 8192 }))
 
+/** The redirect URI of an issuer: for browsers, and not part of the API. */
 const callbackSchema = {
-  operationId: 'auth.finish-issuer-sign-in',
-  tags: ['auth'],
-  summary: 'Return from an issuer',
-  description:
-    'The redirect URI of the issuer: browsers come here, not programs. Verifies the response of the issuer and redirects to the page where the sign-in started. If the sign-in is not complete, the fragment says why (`#issuer=refused`).',
-  security: [],
+  hide: true,
   params: IssuerParams,
   // Issuers add parameters of their own.
   querystring: Type.Object(
     { state: Parameter, code: Parameter, iss: Parameter, error: Parameter },
     { additionalProperties: true },
   ),
-  response: {
-    303: { description: 'To the page where the sign-in started.', type: 'null' },
-    ...Object.fromEntries(
-      [
-        [400, '`invalid_parameter`: a parameter occurs twice or is too long.'],
-        [404, '`not_found`: there is no issuer with this id.'],
-        [429, tooManyRequests],
-        [500, '`internal_error`: the server failed. Report the `X-Request-Id` of the response.'],
-      ].map(([status, description]) => [
-        status,
-        { description, content: { 'application/json': { schema: Problem } } },
-      ]),
-    ),
-  },
 }
 
 export function signInRoutes(app: HttpServer, deps: SignInDeps): void {

@@ -8,7 +8,7 @@ export const startIssuerSignIn = signInOperation({
   path: '/auth/issuers/:issuer/start',
   summary: 'Start a sign-in at an issuer',
   description:
-    "Starts a sign-in at an OpenID Connect issuer that the operator configured (authorization code flow with PKCE). The response sets a cookie, without which the issuer's response is rejected, and contains the address to which the browser goes next. The browser must return within ten minutes, to `auth.finish-issuer-sign-in`.",
+    "Starts a sign-in at an OpenID Connect issuer that the operator configured (authorization code flow with PKCE). The response sets a cookie, without which the issuer's response is rejected, and contains the address to which the browser goes next. The browser must return within ten minutes. It is then redirected to `return_to`; if the sign-in is not complete, the fragment says why (`#issuer=refused`).",
   needsSession: false,
   params: IssuerParams,
   body: Type.Object(
