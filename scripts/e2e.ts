@@ -22,9 +22,10 @@ if (files.some((file) => file.startsWith('e2e/docs/')) && isSiteStale()) await b
 // Loaded afterwards, because it builds the server, which contains the console and the documentation.
 const { runTests } = await import('./run-tests.ts')
 // Each scenario starts about six processes. Mail scenarios mostly wait, and browser scenarios mostly compute, so both
-// kinds run concurrently.
+// kinds run concurrently. A browser scenario uses less than one core: three at a time keep two cores busy.
 const isOfBrowser = (file: string): boolean => /^e2e\/(console|app|docs)\//.test(file)
-const [first, ...others] = [files.filter((file) => !isOfBrowser(file)), files.filter(isOfBrowser)]
-  .filter(({ length }) => length > 0)
-  .map((some, _, { length }) => ({ files: some, atOnce: length > 1 ? 2 : 3, timeoutMs: 900_000 }))
+const [first, ...others] = [
+  { files: files.filter((file) => !isOfBrowser(file)), atOnce: 2, timeoutMs: 900_000 },
+  { files: files.filter(isOfBrowser), atOnce: 3, timeoutMs: 900_000 },
+].filter((run) => run.files.length > 0)
 if (first) await runTests(first, ...others)
