@@ -168,11 +168,11 @@ const copyright = `Format: https://www.debian.org/doc/packaging-manuals/copyrigh
 Upstream-Name: postern
 
 Files: *
-Copyright: Postern maintainers
+Copyright: 2026 Postern maintainers
 License: Apache-2.0
 
 Files: usr/lib/postern/bin/node
-Copyright: Node.js contributors and others
+Copyright: 2009-2026 Node.js contributors and others
 License: Node.js
  Node.js and the libraries in it have several licences. Their texts are in
  /usr/share/doc/postern/NODE-LICENSE.gz.
