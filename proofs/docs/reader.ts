@@ -30,10 +30,12 @@ export const brought: Record<string, string> = {
   // A backup code is used after a new sign-in, as if from another browser.
   BACKUP_CODE: `rm cookies; ${signIn}; BACKUP_CODE=${backupCode(1)}`,
   SESSION_ID: `SESSION_ID=$(auth $AUTH/sessions | jq '[.data[] | select(.is_current | not)][0].id')`,
-  // The reader has just signed out.
-  NEW_PASSWORD: `${signIn}
+  // The first time, the reader has just signed out.
+  NEW_PASSWORD: `if [ -z "\${NEW_PASSWORD:-}" ]; then
+${signIn}
 auth $AUTH/backup-code -H 'Content-Type: application/json' -d "{\\"code\\": \\"${backupCode(2)}\\"}"
-NEW_PASSWORD='correct horse battery staple'`,
+NEW_PASSWORD='correct horse battery staple'
+fi`,
 }
 
 /** Replaces the placeholders of a page with real values. */
@@ -64,6 +66,9 @@ export async function inPlaceOf(place: Place): Promise<(text: string) => Promise
     ['acme.example', domain],
     // A user with audit entries.
     ['bob@example.com', 'grace@example.com'],
+    ['$(npm root -g)/postern', path.join(root, 'server')],
+    ['/usr/lib/postern/', `${path.join(root, 'server')}/`],
+    ['/opt/postern-0.2/node_modules/.bin/postern', 'postern'],
     ['/var/backups/postern-audit', '$PROVE_PAGE/exports'],
     ['2026-a:8c41…', place.settings['POSTERN_MASTER_KEYS'] ?? ''],
     ['2026-b:f03e…', `2026-b:${randomBytes(32).toString('hex')}`],
