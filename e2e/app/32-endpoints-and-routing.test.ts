@@ -22,7 +22,9 @@ const open = () => browser.enter(cleo)
 const routes = page.getByRole('table', { name: 'Routes' })
 const attempts = page.getByRole('table', { name: 'Attempts' })
 
-/** Markup in names, URLs and responses. */
+const payload = page.getByRole('region', { name: 'Payload' })
+
+/** Markup in names, URLs, responses and payloads. */
 const hostile = `<img src=x onerror="document.title='owned'">`
 
 interface Endpoint {
@@ -80,6 +82,10 @@ describe('endpoints', () => {
     assert.equal(received && verified(secret, received).type, 'endpoint.test')
     await attempts.getByRole('button', { name: 'endpoint.test' }).click()
     await page.getByText(`Thanks. ${hostile}`, { exact: true }).waitFor()
+    await payload.getByText('"type": "endpoint.test"').waitFor()
+    await page.getByRole('button', { name: 'Copy payload' }).click()
+    await page.getByRole('button', { name: 'Copied', exact: true }).waitFor()
+    assert.equal(await page.evaluate<string>('navigator.clipboard.readText()'), String(received?.body))
     await page.getByText('active', { exact: true }).waitFor()
     await staysText(page)
     assert.deepEqual(await findings(page), [])
@@ -104,6 +110,25 @@ describe('endpoints', () => {
     await receiver.until(4, '/orders')
   })
 
+  it('show a payload as text', async () => {
+    const { id, name } = await only()
+    const configuration = {
+      name,
+      url: `${receiver.url}/orders`,
+      events: ['project.intervened'],
+      is_active: true,
+    }
+    await body(200, admin.patch(`${api}/endpoints/${id}`, configuration))
+    await body(
+      201,
+      admin.post(`${api}/interventions`, { kind: 'warn', public_note: hostile, reason: 'For a try' }),
+    )
+    await attempts.getByRole('button', { name: 'project.intervened' }).click()
+    await payload.getByText(JSON.stringify(hostile)).waitFor()
+    await staysText(page)
+    assert.deepEqual(await findings(page), [])
+  })
+
   it('fit, wide and narrow, light and dark', async () => {
     const { id } = await only()
     await checkScreens(
@@ -113,6 +138,7 @@ describe('endpoints', () => {
       async (other) => {
         await other.getByRole('table', { name: 'Attempts' }).getByRole('button').first().click()
         await other.getByRole('button', { name: 'Replay this event' }).waitFor()
+        await other.getByRole('region', { name: 'Payload' }).waitFor()
       },
       open,
     )

@@ -186,6 +186,20 @@ describe('endpoints', () => {
     assert.ok(data.some(({ event_type }) => event_type === 'project.unlocked'))
   })
 
+  it('show a payload on request, and record the lookup', async () => {
+    await page.getByRole('button', { name: 'Show payload' }).click()
+    await page.getByRole('region', { name: 'Payload' }).getByText('"type": "project.locked"').waitFor()
+    assert.deepEqual(await findings(page), [])
+    const { data } = await body<{ data: { operation: string; project_ids: number[] }[] }>(
+      200,
+      admin.get('/admin/audit/lookups'),
+    )
+    assert.deepEqual(
+      data.map(({ operation, project_ids }) => [operation, project_ids]),
+      [['delivery-attempts.show', [projectId]]],
+    )
+  })
+
   it('fit, wide and narrow, light and dark', async () => {
     const { id } = await only()
     await checkScreens(

@@ -458,6 +458,8 @@ create table mail.inbound_bodies (
 call postern.protect('mail.inbound_bodies');
 grant select, insert, update, delete on mail.inbound_bodies to postern_mail;
 grant select on mail.inbound_bodies to postern_admin;
+-- For the payloads of delivery attempts.
+grant select (id, project_id, shard, event_data) on mail.inbound_bodies to postern_customer;
 
 -- Suppressions and counters.
 

@@ -260,6 +260,14 @@ declare module '../api/operations.gen.ts' {
     answer: { data: (DeliveryAttempt)[]; next_cursor: string | null }
     hasPreview: false
   }
+  /** Show a delivery attempt with its payload */
+  'delivery-attempts.show': {
+    path: { project_id: number; id: string }
+    query: {  }
+    body: undefined
+    answer: AttemptWithPayload
+    hasPreview: false
+  }
   /** Replay events to an endpoint */
   'endpoints.replay': {
     path: { project_id: number; id: number }
@@ -952,6 +960,7 @@ export const operations: Record<string, OperationEntry> = {
   'endpoints.rotate': ['POST', '/v1/admin/projects/{project_id}/endpoints/{id}/rotate'],
   'endpoints.test': ['POST', '/v1/admin/projects/{project_id}/endpoints/{id}/test'],
   'endpoints.attempts': ['GET', '/v1/admin/projects/{project_id}/endpoints/{id}/attempts'],
+  'delivery-attempts.show': ['GET', '/v1/admin/projects/{project_id}/delivery-attempts/{id}'],
   'endpoints.replay': ['POST', '/v1/admin/projects/{project_id}/endpoints/{id}/replay'],
   'routing.list': ['GET', '/v1/admin/projects/{project_id}/routing'],
   'routing.create': ['POST', '/v1/admin/projects/{project_id}/routing'],

@@ -356,6 +356,14 @@ declare module '../api/operations.gen.ts' {
     answer: { data: (DeliveryAttempt)[]; next_cursor: string | null }
     hasPreview: false
   }
+  /** Show a delivery attempt with its payload */
+  'customer.delivery-attempts.show': {
+    path: { project_id: number; id: string }
+    query: {  }
+    body: undefined
+    answer: AttemptWithPayload
+    hasPreview: false
+  }
   /** Replay events to an endpoint */
   'customer.endpoints.replay': {
     path: { project_id: number; id: number }
@@ -540,6 +548,7 @@ export const operations: Record<string, OperationEntry> = {
   'customer.endpoints.rotate': ['POST', '/v1/projects/{project_id}/endpoints/{id}/rotate'],
   'customer.endpoints.test': ['POST', '/v1/projects/{project_id}/endpoints/{id}/test'],
   'customer.endpoints.attempts': ['GET', '/v1/projects/{project_id}/endpoints/{id}/attempts'],
+  'customer.delivery-attempts.show': ['GET', '/v1/projects/{project_id}/delivery-attempts/{id}'],
   'customer.endpoints.replay': ['POST', '/v1/projects/{project_id}/endpoints/{id}/replay'],
   'customer.routing.list': ['GET', '/v1/projects/{project_id}/routing'],
   'customer.routing.create': ['POST', '/v1/projects/{project_id}/routing'],
@@ -603,6 +612,7 @@ export const allowedRoles: Record<string, readonly string[]> = {
   'customer.endpoints.rotate': ["owner","admin","developer"],
   'customer.endpoints.test': ["owner","admin","developer"],
   'customer.endpoints.attempts': ["owner","admin","developer","viewer"],
+  'customer.delivery-attempts.show': ["owner","admin","developer"],
   'customer.endpoints.replay': ["owner","admin","developer"],
   'customer.routing.list': ["owner","admin","developer","viewer"],
   'customer.routing.create': ["owner","admin","developer"],

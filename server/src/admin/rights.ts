@@ -51,6 +51,7 @@ export const allowedRights = {
   'endpoints.rotate': full,
   'endpoints.test': full,
   'endpoints.attempts': everyone,
+  'delivery-attempts.show': everyone,
   'endpoints.replay': full,
   'endpoints.delete': full,
 

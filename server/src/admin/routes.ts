@@ -20,6 +20,7 @@ import { listBulkQuery } from './bulk/list-bulk.ts'
 import { resumeBulkOperation } from './bulk/resume-bulk.ts'
 import { showBulk } from './bulk/show-bulk.ts'
 import { stopBulkOperation } from './bulk/stop-bulk.ts'
+import { showDeliveryAttemptQuery } from './delivery-attempts/show-delivery-attempt.ts'
 import { listDiscardsQuery } from './discards/list-discards.ts'
 import { resumeDiscardOperation } from './discards/resume-discard.ts'
 import { showDiscard } from './discards/show-discard.ts'
@@ -156,6 +157,7 @@ const resourceOperations = [
   rotateEndpointOperation,
   testEndpointOperation,
   listAttemptsQuery,
+  showDeliveryAttemptQuery,
   replayEndpointOperation,
   deleteEndpointOperation,
 

@@ -40,6 +40,7 @@ export const domainBindings: Record<OperationId, 'domain' | 'refused'> = {
   'endpoints.rotate': 'refused',
   'endpoints.test': 'refused',
   'endpoints.attempts': 'refused',
+  'delivery-attempts.show': 'refused',
   'endpoints.replay': 'refused',
   'endpoints.delete': 'refused',
 

@@ -42,6 +42,8 @@ export const allowedRoles = {
   'endpoints.rotate': builders,
   'endpoints.test': builders,
   'endpoints.attempts': everyone,
+  // A payload can contain an inbound message.
+  'delivery-attempts.show': builders,
   'endpoints.replay': builders,
   'endpoints.delete': builders,
 

@@ -7,6 +7,7 @@ import { listApiKeysQuery } from './api-keys/list-api-keys.ts'
 import { rotateApiKeyOperation } from './api-keys/rotate-api-key.ts'
 import { showApiKey } from './api-keys/show-api-key.ts'
 import { type AuthenticateDeps, authenticateRequests } from './authenticate-request.ts'
+import { showDeliveryAttemptQuery } from './delivery-attempts/show-delivery-attempt.ts'
 import { createDomainOperation } from './domains/create-domain.ts'
 import { deleteDomainOperation } from './domains/delete-domain.ts'
 import { editDomainOperation } from './domains/edit-domain.ts'
@@ -117,6 +118,7 @@ export const customerOperations: readonly CustomerOperation[] = [
   rotateEndpointOperation,
   testEndpointOperation,
   listAttemptsQuery,
+  showDeliveryAttemptQuery,
   replayEndpointOperation,
   deleteEndpointOperation,
 

@@ -36,6 +36,8 @@ export const neededScopes: Record<OperationId, ApiKeyScope | null> = {
   'endpoints.rotate': 'endpoints:write',
   'endpoints.test': 'endpoints:write',
   'endpoints.attempts': 'endpoints:read',
+  // Reveals what the key could send to a receiver of its own.
+  'delivery-attempts.show': 'endpoints:write',
   'endpoints.replay': 'endpoints:write',
   'endpoints.delete': 'endpoints:write',
 

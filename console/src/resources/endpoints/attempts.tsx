@@ -10,6 +10,7 @@ import { number } from '../../components/numbers.ts'
 import { ExactTime } from '../../components/relative-time.tsx'
 import { Empty } from '../../components/states.tsx'
 import classes from './endpoints.module.css'
+import { Payload, type PayloadSource } from './payload.tsx'
 
 interface Search {
   outcome?: DeliveryAttempt['outcome']
@@ -31,6 +32,7 @@ export function Attempts({
   setSearch,
   setCursor,
   replay,
+  payload,
 }: {
   query: UseQueryResult<Page<DeliveryAttempt>>
   search: Search
@@ -38,6 +40,8 @@ export function Attempts({
   setCursor: (cursor: string | undefined) => void
   /** Undefined if the user cannot replay events. */
   replay: ((eventId: string) => void) | undefined
+  /** Undefined if the user cannot see payloads. */
+  payload: PayloadSource | undefined
 }) {
   const [opened, setOpened] = useState<string>()
   const { cursor, ...filters } = search
@@ -97,6 +101,7 @@ export function Attempts({
           attempt.id === opened && (
             <Detail
               attempt={attempt}
+              payload={payload}
               replay={replay && (() => replay(attempt.event_id))}
               showEvent={filters.event_id ? undefined : () => setSearch({ event_id: attempt.event_id })}
             />
@@ -117,11 +122,13 @@ export function Attempts({
 }
 
 function Detail({
-  attempt: { event_id, attempt, status, response, error, created_at },
+  attempt: { id, event_id, attempt, status, response, error, created_at },
+  payload,
   replay,
   showEvent,
 }: {
   attempt: DeliveryAttempt
+  payload: PayloadSource | undefined
   replay: (() => void) | undefined
   showEvent: (() => void) | undefined
 }) {
@@ -145,6 +152,7 @@ function Detail({
           <pre className={classes.response}>{response}</pre>
         </>
       )}
+      {payload && <Payload attemptId={id} of={payload} />}
       <Group gap="xs">
         {replay && (
           <Button size="compact-sm" variant="default" onClick={replay}>

@@ -81,6 +81,7 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
   evidence: async (projectId) => (await make.makeEvidence(projectId)).id,
   reversals: async (projectId) => (await make.makeReversal(projectId)).id,
   notes: async (projectId) => (await make.makeNote(projectId)).id,
+  'delivery-attempts': async (projectId) => mail.makeAttempt(projectId, 1, await mail.makeEvent(projectId)),
   messages: async (projectId) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   plans: async () => (await make.makePlan()).id,
   policies: async () => (await make.makePolicy()).id,
@@ -95,6 +96,10 @@ const makeOne: Record<string, (projectId: number) => Promise<number | string>> =
 async function removeOne(projectId: number, noun: string, id: number | string): Promise<void> {
   // Messages are deleted only by retention.
   if (noun === 'messages') return mail.dropMail(projectId, String(id))
+  if (noun === 'delivery-attempts') {
+    await database.query('delete from mail.delivery_attempts where id = $1', [id])
+    return
+  }
   // No operation deletes these.
   if (['interventions', 'discards', 'evidence'].includes(noun)) {
     await database.query(`delete from control.${noun} where id = $1`, [id])

@@ -66,6 +66,8 @@ const world = {
     routing: async (projectId: number) => (await make.makeRoute(projectId)).id,
     'api-keys': async (projectId: number) => (await make.makeApiKey(projectId)).resource.id,
     notices: startWarning,
+    'delivery-attempts': async (projectId: number) =>
+      mail.makeAttempt(projectId, 1, await mail.makeEvent(projectId)),
     messages: async (projectId: number) => (await mail.makeMail(projectId, { sendIn: '1 day' })).messageId,
   } as Record<string, (projectId: number) => Promise<number | string>>,
   suppressed: 'gone@example.net',

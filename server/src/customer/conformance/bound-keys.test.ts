@@ -22,7 +22,7 @@ import { neededScopes } from '../scopes.ts'
 const database = await testDatabase()
 const api = await startApi(database)
 const { make, ownProject, keyOf, admin } = await customers(api, database)
-const { makeEvent } = mailRows(database)
+const { makeEvent, makeAttempt } = mailRows(database)
 const plan = await make.makePlan({ max_domains: 50 })
 const { owner, project } = await ownProject({ plan_id: plan.id })
 const at = `/projects/${project.id}`
@@ -179,6 +179,10 @@ const ofProject: Partial<Record<OperationId, (key: typeof free) => Promise<Answe
   'endpoints.rotate': (key) => key.post(`${at}/endpoints/${endpoint.id}/rotate`, {}),
   'endpoints.test': (key) => key.post(`${at}/endpoints/${endpoint.id}/test`),
   'endpoints.attempts': (key) => key.get(`${at}/endpoints/${endpoint.id}/attempts`),
+  'delivery-attempts.show': async (key) =>
+    key.get(
+      `${at}/delivery-attempts/${await makeAttempt(project.id, endpoint.id, await makeEvent(project.id))}`,
+    ),
   'endpoints.replay': async (key) =>
     key.post(`${at}/endpoints/${endpoint.id}/replay`, { event_id: await makeEvent(project.id) }),
   'endpoints.delete': (key) => key.delete(`${at}/endpoints/${endpoint.id}`),

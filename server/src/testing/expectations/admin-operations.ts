@@ -81,6 +81,7 @@ export const expectedAdminOperations: Readonly<Record<string, ExpectedOperation>
   'endpoints.rotate': operation('POST /projects/:project_id/endpoints/:id/rotate', 200, reasonAlways),
   'endpoints.test': operation('POST /projects/:project_id/endpoints/:id/test', 202),
   'endpoints.attempts': operation('GET /projects/:project_id/endpoints/:id/attempts', 200),
+  'delivery-attempts.show': operation('GET /projects/:project_id/delivery-attempts/:id', 200),
   'endpoints.replay': operation('POST /projects/:project_id/endpoints/:id/replay', 202),
   'endpoints.delete': operation('DELETE /projects/:project_id/endpoints/:id', 204, reasonAlways),
 

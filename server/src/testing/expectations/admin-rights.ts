@@ -40,6 +40,7 @@ export const expectedRights: Readonly<Record<string, readonly Limited[]>> = {
   'endpoints.list': read,
   'endpoints.show': read,
   'endpoints.attempts': read,
+  'delivery-attempts.show': read,
   'endpoints.create': none,
   'endpoints.edit': none,
   'endpoints.rotate': none,

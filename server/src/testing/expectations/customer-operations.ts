@@ -67,6 +67,7 @@ export const expectedCustomerOperations: Readonly<Record<string, ExpectedOperati
   'endpoints.rotate': inProject('POST /endpoints/:id/rotate', 200, 'developer', 'endpoints:write'),
   'endpoints.test': inProject('POST /endpoints/:id/test', 202, 'developer', 'endpoints:write'),
   'endpoints.attempts': inProject('GET /endpoints/:id/attempts', 200, 'viewer', 'endpoints:read'),
+  'delivery-attempts.show': inProject('GET /delivery-attempts/:id', 200, 'developer', 'endpoints:write'),
   'endpoints.replay': inProject('POST /endpoints/:id/replay', 202, 'developer', 'endpoints:write'),
   'endpoints.delete': inProject('DELETE /endpoints/:id', 204, 'developer', 'endpoints:write'),
 

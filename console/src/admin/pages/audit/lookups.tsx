@@ -12,6 +12,7 @@ import type { AuditSearch } from './timeline.tsx'
 import { UserCell } from './user-cell.tsx'
 
 const labels: Record<string, string> = {
+  'delivery-attempts.show': 'Showed the payload of',
   'evidence.create': 'Requested evidence',
   'evidence.download': 'Downloaded evidence',
   'messages.search': 'Searched messages',
@@ -53,7 +54,7 @@ export function Lookups({
   return (
     <>
       <FilterBar
-        beside="Searches of the mail of all projects and evidence, kept for 90 days."
+        beside="Searches of the mail of all projects, payloads and evidence, kept for 90 days."
         search={
           <UserSelect
             label="User"

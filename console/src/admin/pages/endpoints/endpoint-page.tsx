@@ -65,6 +65,8 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
     const watch = progress.prepare()
     start(testEndpoint(endpoint, () => watch({ test: true })))
   }
+  const loadPayload = (id: string, signal: AbortSignal) =>
+    call('delivery-attempts.show', { path: { project_id: endpoint.project_id, id }, signal })
   const replayOne = (event_id: string) => {
     const watch = progress.prepare()
     start(replayEvent(endpoint, event_id, () => watch({ event_id })))
@@ -136,6 +138,7 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
         setSearch={(part) => void navigate({ search: part, replace: true })}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         replay={can('endpoints.replay') ? replayOne : undefined}
+        payload={{ load: loadPayload, isRecorded: true }}
       />
     </Stack>
   )

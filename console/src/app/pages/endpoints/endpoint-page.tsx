@@ -73,6 +73,8 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
   const isFiltered = Object.values(search).some((value) => value !== undefined)
   const newestOutcome = isFiltered ? undefined : attempts.data?.data[0]?.outcome
 
+  const loadPayload = (id: string, signal: AbortSignal) =>
+    call('customer.delivery-attempts.show', { path: { project_id: endpoint.project_id, id }, signal })
   const replayOne = (event_id: string) => {
     const watch = progress.prepare()
     start(replayEvent(endpoint, event_id, () => watch({ event_id })))
@@ -142,6 +144,7 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
         setSearch={(part) => void navigate({ search: part, replace: true })}
         setCursor={(cursor) => void navigate({ search: { ...search, cursor } })}
         replay={can('customer.endpoints.replay') ? replayOne : undefined}
+        payload={can('customer.delivery-attempts.show') ? { load: loadPayload } : undefined}
       />
     </Stack>
   )

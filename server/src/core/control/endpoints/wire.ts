@@ -133,3 +133,34 @@ export const DeliveryAttempt = Type.Object(
   },
   { title: 'DeliveryAttempt', additionalProperties: false },
 )
+
+/** The longest part of a payload that is returned. Larger payloads contain inbound mail with attachments. */
+export const maxPayloadBytes = 256 * 1024
+
+export const AttemptWithPayload = Type.Object(
+  {
+    ...DeliveryAttempt.properties,
+    payload: nullable(
+      Type.Object(
+        {
+          text: Type.String({
+            description:
+              'The body of the request: the text that was signed. If it is longer than 256 KiB, its first 256 KiB.',
+          }),
+          size_bytes: Type.Integer({ description: 'The size of the whole body.' }),
+          is_truncated: Type.Boolean({ description: 'Whether `text` is only the first part of the body.' }),
+        },
+        {
+          additionalProperties: false,
+          description: 'Null if the event, or the message that the event is about, is no longer stored.',
+        },
+      ),
+    ),
+  },
+  { title: 'AttemptWithPayload', additionalProperties: false },
+)
+
+export const AttemptParams = Type.Object(
+  { id: { ...MessageId, description: 'The id of the attempt, a version 7 UUID.' } },
+  { additionalProperties: false },
+)

@@ -15,6 +15,10 @@ export interface AttemptRow {
   error: string | null
 }
 
+export interface StoredAttempt extends AttemptRow {
+  shard: number
+}
+
 export interface AttemptSearch {
   limit: number
   beforeId?: string | undefined
@@ -59,4 +63,16 @@ export async function listByEndpoint(
   const shown = attempts.slice(0, limit)
   const stop = rows.find((row) => row.stop !== null)?.stop ?? null
   return { rows: shown, next: attempts.length > limit ? (shown.at(-1)?.id ?? null) : stop }
+}
+
+export async function findById(
+  tx: ReadTx,
+  projectId: number,
+  id: string,
+): Promise<StoredAttempt | undefined> {
+  const { rows } = await sql<StoredAttempt>`
+    select ${columns}, attempts.shard from mail.delivery_attempts as attempts
+     where attempts.shard = postern.shard_of(${projectId}) and attempts.id = ${id}
+       and attempts.project_id = ${projectId}`.execute(tx)
+  return rows[0]
 }

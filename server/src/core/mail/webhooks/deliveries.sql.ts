@@ -114,6 +114,21 @@ export async function findInboundData(tx: ReadTx, { shard, id }: Key): Promise<B
   return rows[0]?.event_data ?? undefined
 }
 
+/** The first bytes of an inbound message's event data, and its size. */
+export async function findInboundStart(
+  tx: ReadTx,
+  { shard, id }: Key,
+  bytes: number,
+): Promise<{ start: Buffer; size: number } | undefined> {
+  const { first, last } = daysOf([id])
+  const { rows } = await sql<{ start: Buffer; size: number }>`
+    select substring(event_data from 1 for ${bytes}) as start, octet_length(event_data) as size
+      from mail.inbound_bodies
+     where shard = ${shard} and id = ${id} and id between ${first}::uuid and ${last}::uuid
+       and event_data is not null`.execute(tx)
+  return rows[0]
+}
+
 export interface MessageNotes {
   id: string
   /** JSON */
