@@ -32,7 +32,7 @@ call postern.make_searchable('control.users', 'email', 'lower(name)');
 grant select, update (email, name, email_verified, image, two_factor_enabled, updated_at)
   on control.users to postern_identity;
 grant select, insert, update on control.users to postern_admin;
-grant select (id, email, name, is_active) on control.users to postern_mail;
+grant select (id, email, email_verified, name, is_active) on control.users to postern_mail;
 grant select on control.users to postern_readonly;
 
 -- A user of an external OpenID Connect issuer. Identified by (iss, sub), because an email address can pass to another

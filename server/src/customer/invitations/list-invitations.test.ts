@@ -56,6 +56,24 @@ describe('invitations.list', () => {
   })
 })
 
+describe('invitations that cannot be accepted by id', () => {
+  test('are not listed for an account without a verified address, until it is verified', async () => {
+    const grace = await stranger()
+    const { id } = await invited(grace.user.email)
+    const setVerified = (isVerified: boolean) =>
+      database.query('update control.users set email_verified = $2 where id = $1', [
+        grace.user.id,
+        isVerified,
+      ])
+    await setVerified(false)
+    assert.deepEqual(idsOf(await grace.get('/invitations')), [])
+    assertProblem(await grace.post('/invitations/accept', { id }), 404, 'not_found')
+    await setVerified(true)
+    assert.deepEqual(idsOf(await grace.get('/invitations')), [id])
+    assert.equal((await grace.post('/invitations/accept', { id })).status, 200)
+  })
+})
+
 describe('invitations.accept by id', () => {
   test('is available only to the account with the invited address', async () => {
     const grace = await stranger()
@@ -86,6 +104,7 @@ describe('invitations.accept by id', () => {
     await owner.delete(`${path}/${id}`)
     const again = await owner.post(path, { email: grace.user.email, role: 'admin' })
     assert.equal(again.status, 201, again.text)
+    assert.deepEqual(idsOf(await grace.get('/invitations')), [])
     const refused = await grace.post('/invitations/accept', { id: again.body.id })
     assertProblem(refused, 409, 'already_exists')
     assert.match(refused.body.message, /viewer/)

@@ -10,13 +10,13 @@ export const listInvitationsQuery = customerQuery({
   path: '/invitations',
   summary: 'List your pending invitations',
   description:
-    "Returns the pending invitations sent to your account's address, newest first. An invitation expires after 14 days.",
+    "Returns the pending invitations sent to your account's address that `invitations.accept` would accept, newest first. An invitation expires after 14 days. The list is empty if the address is not verified: use the link in the email. Invitations to projects that you are already a member of are omitted.",
   params: NoParams,
   query: PageQuery,
   answer: listOf(PendingInvitation),
   async run({ tx, user, query }) {
     return {
-      answer: await newestFirst(query, (range) => listInvitationsTo(tx, user.email, range), pendingView),
+      answer: await newestFirst(query, (range) => listInvitationsTo(tx, user.id, range), pendingView),
     }
   },
 })

@@ -64,10 +64,10 @@ export interface PendingRow {
   expires_at: Date
 }
 
-/** Invitations to this address, newest first. */
+/** The invitations that `control.accept_invitation` would accept for the user, newest first. */
 export async function listPending(
   tx: ReadTx,
-  email: string,
+  userId: number,
   { limit, beforeId }: { limit: number; beforeId: number },
 ): Promise<PendingRow[]> {
   const { rows } = await sql<PendingRow>`
@@ -75,7 +75,11 @@ export async function listPending(
            members.invited_at + control.invitation_lifetime() as expires_at
       from control.members as members
       join control.projects as projects on projects.id = members.project_id
-     where members.email = ${email} and members.user_id is null and members.id < ${beforeId}
+      join control.users as users on users.email = members.email
+     where users.id = ${userId} and users.is_active and users.email_verified
+       and members.user_id is null and members.id < ${beforeId}
+       and not exists (select from control.members as joined
+                        where joined.project_id = members.project_id and joined.user_id = ${userId})
        and members.invited_at > postern.now() - control.invitation_lifetime()
      order by members.id desc limit ${limit}`.execute(tx)
   return rows
