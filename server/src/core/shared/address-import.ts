@@ -6,6 +6,7 @@
 import Type, { type Static } from 'typebox'
 import { addressText, readInternationalAddress } from '../../formats/address.ts'
 import { PosternError } from '../../platform/errors.ts'
+import { unescapeFormula } from './csv-formulas.ts'
 import { nullable, oneOf } from './wire.ts'
 
 export const maxImportLines = 10_000
@@ -128,7 +129,7 @@ function readLine<Reason>(
   if (!fields) return { text, fault: 'The line has a quotation mark in the wrong place.' }
   if (!columns && fields.length > 2)
     return { text, fault: 'The line has more than two columns, and the file has no header.' }
-  const given = fields[columns?.address ?? 0] ?? ''
+  const given = unescapeFormula(fields[columns?.address ?? 0] ?? '')
   const address = readInternationalAddress(given)
   if ('fault' in address) return { text: given, fault: `"address" ${address.fault}.` }
   const reasonAt = columns ? columns.reason : 1

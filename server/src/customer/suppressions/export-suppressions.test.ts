@@ -40,6 +40,26 @@ describe('suppressions.export', () => {
     assert.deepEqual([body.already_suppressed, body.invalid], [2, 0])
   })
 
+  test('contains no formulas, and an import restores the list exactly', async () => {
+    const { owner, project } = await ownProject()
+    const { owner: other, project: copy } = await ownProject()
+    const addresses = [
+      ...["=cmd|'/c'!a0@example.net", '+1@example.net', '-1@example.net', "'=1@example.net"],
+      ...["'a@example.net", '=ä@example.net', 'a=1@example.net'],
+    ].toSorted()
+    const path = (id: number) => `/projects/${id}/suppressions`
+    for (const address of addresses)
+      assert.equal((await owner.post(path(project.id), { address })).status, 201, address)
+    const { csv } = (await owner.get(`${path(project.id)}/export`)).body
+    const fields = csv.split('\r\n').flatMap((line: string) => line.split(','))
+    assert.equal(fields.filter((field: string) => field.startsWith("'")).length, 6)
+    for (const field of fields) assert.doesNotMatch(field, /^[=+\-@\t\r]/)
+    const { body } = await other.post(`${path(copy.id)}/import`, { csv })
+    assert.deepEqual([body.added, body.invalid], [addresses.length, 0])
+    const { data } = (await other.get(path(copy.id))).body
+    assert.deepEqual(data.map(({ address }: { address: string }) => address).toSorted(), addresses)
+  })
+
   test('rejects invalid cursors, and returns only the header for an empty list', async () => {
     const { owner, project } = await ownProject()
     const path = `/projects/${project.id}/suppressions/export`

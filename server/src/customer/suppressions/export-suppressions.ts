@@ -11,7 +11,7 @@ export const exportSuppressionsQuery = customerQuery({
   pathOfKey: '/suppressions/export',
   summary: 'Export suppressions',
   description:
-    'Returns the suppressed addresses as CSV (RFC 4180) with the columns `address`, `reason` and `created_at`, at most 10,000 lines at a time, in alphabetical order. Only the first part has a header. Joined, the parts are one file, which `suppressions.import` accepts in parts of 10,000 lines.',
+    'Returns the suppressed addresses as CSV (RFC 4180) with the columns `address`, `reason` and `created_at`, at most 10,000 lines at a time, in alphabetical order. An address that a spreadsheet would evaluate as a formula begins with an apostrophe, which `suppressions.import` removes. Only the first part has a header. Joined, the parts are one file, which `suppressions.import` accepts in parts of 10,000 lines.',
   params: NoParams,
   query: { cursor: PageQuery.cursor },
   runsIn: 'mail',

@@ -12,6 +12,7 @@ import {
   type Report,
   readImport,
 } from '../../shared/address-import.ts'
+import { escapeFormula } from '../../shared/csv-formulas.ts'
 import { namedPage, namedPageOf } from '../../shared/pages.ts'
 import {
   type AddedSuppression,
@@ -188,7 +189,7 @@ export async function exportPage(
     rows.length > exportedAtOnce ? (shown.at(-1)?.address ?? null) : null,
   )
   const lines = shown.map(({ address, reason, created_at }) =>
-    [address, reason, created_at.toISOString()].join(','),
+    [escapeFormula(address), reason, created_at.toISOString()].join(','),
   )
   const header = cursor === undefined ? ['address,reason,created_at'] : []
   return { csv: [...header, ...lines].map((line) => `${line}\r\n`).join(''), next_cursor }
