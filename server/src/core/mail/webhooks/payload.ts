@@ -5,7 +5,7 @@ import type { StoredAttempt } from './attempts.sql.ts'
 import { findEvents, findInboundStart, findNotes } from './deliveries.sql.ts'
 import { bodyOf } from './signature.ts'
 
-export type Payload = Static<typeof AttemptWithPayload>['payload']
+type Payload = Static<typeof AttemptWithPayload>['payload']
 
 /** PostgreSQL's largest integer. Only the data of inbound messages is long, and it is stored apart. */
 const anyLength = 2 ** 31 - 1
