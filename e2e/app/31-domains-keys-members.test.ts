@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startDns } from '../../server/src/testing/peers/dns.ts'
+import { startSesPeer } from '../../server/src/testing/peers/ses-peer.ts'
 import { findings, picture, staysText } from '../console/browser.ts'
 import { chooseByKeyboard, dialogOf } from '../console/dialog.ts'
 import { takeSecret } from '../console/secret.ts'
@@ -8,9 +9,14 @@ import { checkScreens } from '../console/visual-checks.ts'
 import { body } from '../stage.ts'
 import { openAppSession } from './app-session.ts'
 
-/** Cleo sets up her project: its domains, with a real DNS server, its API keys and its members. */
-const dns = await startDns()
-const session = await openAppSession({ POSTERN_DNS_SERVERS: dns.server })
+/** Cleo sets up her project: its domains, with a real DNS server and a simulated Amazon SES, its API keys and its members. */
+const [dns, ses] = await Promise.all([startDns(), startSesPeer()])
+const session = await openAppSession({
+  POSTERN_DNS_SERVERS: dns.server,
+  ...ses.settings,
+  AWS_ACCESS_KEY_ID: process.env['AWS_ACCESS_KEY_ID'] ?? '',
+  AWS_SECRET_ACCESS_KEY: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
+})
 const { admin, browser, cleo, project } = session
 const at = `/app/projects/${project.id}`
 const api = `/admin/projects/${project.id}`
@@ -26,6 +32,7 @@ interface Domain {
   id: number
   name: string
   status: string
+  mta_provider: string
   dns_records: { purpose: string; type: string; name: string; value: string }[]
 }
 
@@ -196,6 +203,47 @@ describe('domains', () => {
     await closeResult()
     await page.getByRole('heading', { name: 'store.example.org' }).waitFor()
     assert.equal((await domainCalled('store.example.org')).status, 'pending')
+  })
+
+  it('change their provider, with a warning that mail stops, as far as the operator allows', async () => {
+    await more('Change provider')
+    await dialog.getByText('Changing the provider stops mail').waitFor()
+    await dialog
+      .getByRole('combobox', { name: 'Provider' })
+      .and(page.locator('[value="Amazon SES"]'))
+      .waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'app-domain-provider')
+    await submit('Change provider and re-verify')
+    await dialog.getByText('._domainkey.store.example.org').nth(2).waitFor()
+    await closeResult()
+    const identity = page.getByRole('region', { name: 'Identity' })
+    await identity.getByText('Amazon SES').waitFor()
+    assert.equal((await domainCalled('store.example.org')).mta_provider, 'ses')
+    await more('Change provider')
+    await submit('Change provider and re-verify')
+    await dialog.getByText('Publish these DNS records').waitFor()
+    await closeResult()
+    await identity.getByText('Shared mail servers').waitFor()
+
+    const withdraw = (allow_service_mta: boolean) =>
+      body(200, admin.patch(api, { allow_service_mta, reason: 'Too many bounces' }))
+    await body(
+      201,
+      admin.post(`${api}/domains`, { name: 'ses.example.org', mta_provider: 'ses', reason: 'Theirs' }),
+    )
+    await withdraw(false)
+    await page.goto(`${at}/domains/${(await domainCalled('ses.example.org')).id}`)
+    await page.getByRole('button', { name: 'More… for this domain' }).click()
+    await page.getByRole('menuitem', { name: 'Rename domain' }).waitFor()
+    assert.equal(await page.getByRole('menuitem', { name: 'Change provider' }).count(), 0)
+    await page.keyboard.press('Escape')
+    await withdraw(true)
+    await body(
+      204,
+      admin.delete(`${api}/domains/${(await domainCalled('ses.example.org')).id}`, { reason: 'Not needed' }),
+    )
+    await page.goto(`${at}/domains/${(await domainCalled('store.example.org')).id}`)
   })
 
   it('are not deleted while a route uses them', async () => {

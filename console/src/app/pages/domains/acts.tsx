@@ -1,10 +1,11 @@
-import { Alert, Stack, Text } from '@mantine/core'
+import { Alert, Select, Stack, Text } from '@mantine/core'
 import type { ComponentProps } from 'react'
 import { nothing } from '../../../act/base.ts'
 import { type Answer, callForVersion } from '../../../api/client.ts'
 import type { Domain } from '../../../api/operations.gen.ts'
 import { useAll } from '../../../api/queries.ts'
 import { type Choice, RouteChoice } from '../../../resources/domains/address-routes.tsx'
+import { providers } from '../../../resources/domains/identity.tsx'
 import { DomainNameField, dnsNameOf } from '../../../resources/domains/name-field.tsx'
 import { type Act, nothingToFillIn } from '../../act/act.ts'
 import { PublishRecords } from './use-domain.tsx'
@@ -90,6 +91,45 @@ function RenameRoutes(props: Omit<ComponentProps<typeof RouteChoice>, 'routes'>)
   const routes = useAll('customer.routing.list', { project_id: props.domain.project_id })
   return <RouteChoice {...props} routes={routes} />
 }
+
+type Provider = Domain['mta_provider']
+
+export const changeProvider = (
+  loaded: Answer<Domain>,
+  choices: Provider[],
+): Act<'customer.domains.edit', Domain, { mta_provider: Provider }> => ({
+  operation: 'customer.domains.edit',
+  path: pathOf(loaded.data),
+  title: `Change the provider of ${loaded.data.name}`,
+  button: 'Change provider and re-verify',
+  success: 'Provider changed',
+  isDangerous: true,
+  base: baseOf(loaded),
+  form: ({ mta_provider }) => ({
+    mta_provider: choices.find((provider) => provider !== mta_provider) ?? mta_provider,
+  }),
+  consequences: (
+    <Alert color="red" variant="light" title="Changing the provider stops mail">
+      <Text size="sm" c="var(--mantine-color-text)">
+        The domain gets new DNS records and cannot send until they are published and verified. Messages that
+        are already accepted are still sent by the current provider: leave its records published until then.
+        Routes stay as they are. To keep sending meanwhile, add another domain, such as a subdomain.
+      </Text>
+    </Alert>
+  ),
+  fields: ({ form, set }) => (
+    <Select
+      label="Provider"
+      description="The system that delivers the mail of this domain."
+      value={form.mta_provider}
+      onChange={(chosen) => set({ mta_provider: (chosen ?? form.mta_provider) as Provider })}
+      data={choices.map((value) => ({ value, label: providers[value] }))}
+      allowDeselect={false}
+    />
+  ),
+  body: ({ mta_provider }, domain) => (mta_provider === domain.mta_provider ? undefined : { mta_provider }),
+  result: (domain) => <PublishRecords domain={domain} />,
+})
 
 export const rotateDomainKey = (loaded: Answer<Domain>): Act<'customer.domains.rotate', Domain, object> => ({
   operation: 'customer.domains.rotate',

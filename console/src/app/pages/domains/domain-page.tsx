@@ -2,6 +2,7 @@ import { Button, Menu, Stack } from '@mantine/core'
 import { getRouteApi } from '@tanstack/react-router'
 import type { Answer } from '../../../api/client.ts'
 import type { Domain } from '../../../api/operations.gen.ts'
+import { useOne } from '../../../api/queries.ts'
 import { Status } from '../../../components/badge.tsx'
 import { Can, useCan } from '../../../components/can.tsx'
 import { HeadActions } from '../../../components/head-actions.tsx'
@@ -12,7 +13,7 @@ import { DnsRecords } from '../../../resources/domains/dns-records.tsx'
 import { Identity } from '../../../resources/domains/identity.tsx'
 import { Verification } from '../../../resources/domains/verification.tsx'
 import { useAct } from '../../act/use-act.tsx'
-import { deleteDomain, renameDomain, rotateDomainKey } from './acts.tsx'
+import { changeProvider, deleteDomain, renameDomain, rotateDomainKey } from './acts.tsx'
 import { useDomain } from './use-domain.tsx'
 
 const route = getRouteApi('/projects/$projectId/domains/$id')
@@ -50,6 +51,9 @@ function Head({
   const navigate = route.useNavigate()
   const { projectId } = route.useParams()
   const { name, status, mta_provider } = loaded.data
+  const project = useOne('customer.projects.show', { project_id: Number(projectId) }).data?.data
+  // Whether the operator has configured Amazon SES is known only to the server.
+  const choices: Domain['mta_provider'][] = project?.allow_service_mta ? ['service', 'ses'] : ['ses']
   const toList = () => void navigate({ to: '/projects/$projectId/domains', params: { projectId } })
   return (
     <PageHead
@@ -76,6 +80,9 @@ function Head({
         )}
         {can('customer.domains.edit') && (
           <Menu.Item onClick={() => start(renameDomain(loaded))}>Rename domain</Menu.Item>
+        )}
+        {can('customer.domains.edit') && choices.some((provider) => provider !== mta_provider) && (
+          <Menu.Item onClick={() => start(changeProvider(loaded, choices))}>Change provider</Menu.Item>
         )}
         {can('customer.domains.delete') && (
           <Menu.Item c="var(--postern-bad)" onClick={() => start(deleteDomain(loaded, toList))}>
