@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type { Locator } from 'playwright-core'
+import PostalMime from 'postal-mime'
 import type { Delivery } from '../../server/src/testing/peers/sink.ts'
 import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 import { Caller } from '../caller.ts'
@@ -30,7 +31,8 @@ await postern('admin', 'create', '--email', 'ada@postern.example.net')
 const admin = new Caller(url, (await postern('token', '--email', 'ada@postern.example.net')).trim())
 assert.equal((await makePlan(admin)).id, 1)
 const nora = { name: 'Nora', email: 'nora@example.net', password: 'a long enough password' }
-const page = await (await openBrowser(url)).window()
+const browser = await openBrowser(url)
+const page = await browser.window()
 
 let clicks = 0
 const click = async (target: Locator) => {
@@ -43,13 +45,17 @@ const paste = () => {
   pastes++
   return page.evaluate<string>('navigator.clipboard.readText()')
 }
+/** The mail to this address with a link to a page of the app. */
+const mailTo = async (email: string, name: 'confirm-sign-up' | 'invitation') => {
+  const textOf = ({ raw }: Delivery) => raw.toString().replaceAll('=\r\n', '').replaceAll('=3D', '=')
+  const isLink = new RegExp(`http:\\S+/app/${name}#[\\w-]+`)
+  const mail = await sink.next((delivery) => delivery.to[0] === email && isLink.test(textOf(delivery)))
+  return { link: isLink.exec(textOf(mail))?.[0] ?? '', html: (await PostalMime.parse(mail.raw)).html ?? '' }
+}
 /** Clicks the link in the mail to her. */
 const openLink = async () => {
   clicks++
-  const textOf = ({ raw }: Delivery) => raw.toString().replaceAll('=\r\n', '').replaceAll('=3D', '=')
-  const isLink = /http:\S+\/app\/confirm-sign-up#\S+/
-  const mail = await sink.next((delivery) => delivery.to[0] === nora.email && isLink.test(textOf(delivery)))
-  await page.goto(isLink.exec(textOf(mail))?.[0] ?? '')
+  await page.goto((await mailTo(nora.email, 'confirm-sign-up')).link)
 }
 
 describe('a new customer', () => {
@@ -124,5 +130,49 @@ describe('a new customer', () => {
     assert.deepEqual(await findings(page), [])
     await picture(page, 'start-390-dark')
     assert.equal(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth'), 0)
+  })
+
+  it('follows a message from the test page to its events', async () => {
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.getByRole('link', { name: 'Send a test' }).click()
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    const journey = page.getByRole('region', { name: 'Journey' })
+    await journey.getByRole('status').getByText('delivered').waitFor()
+    await journey.getByText('Delivered', { exact: true }).waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'journey-send')
+    await page.getByRole('link', { name: 'Messages', exact: true }).click()
+    await page.getByRole('table', { name: 'Messages' }).getByRole('link').nth(1).waitFor()
+    await picture(page, 'journey-messages')
+    await page.getByRole('table', { name: 'Messages' }).getByRole('link').first().click()
+    await page.getByRole('heading', { name: 'Events' }).waitFor()
+    assert.deepEqual(await findings(page), [])
+    await picture(page, 'journey-message')
+  })
+
+  it('invites a colleague, who joins with the link in the mail', async () => {
+    await page.getByRole('link', { name: 'Members', exact: true }).click()
+    await button('Invite member').click()
+    const email = 'omar@example.net'
+    await page.getByRole('dialog').getByLabel('Email').fill(email)
+    await page.getByRole('dialog').getByRole('button', { name: 'Send invitation' }).click()
+    await page.getByText('invited', { exact: true }).waitFor()
+    const { link, html } = await mailTo(email, 'invitation')
+    const his = await browser.window()
+    await his.setViewportSize({ width: 1440, height: 480 })
+    await his.setContent(
+      html.replaceAll(url, 'https://mail.example.com').replaceAll(new URL(url).host, 'mail.example.com'),
+    )
+    await picture(his, 'start-invitation-mail')
+    await his.setViewportSize({ width: 1440, height: 900 })
+    await his.goto(link)
+    await his.getByRole('heading', { name: 'Join Web shop' }).waitFor()
+    await his.getByLabel('Name').fill('Omar')
+    await picture(his, 'start-invitation')
+    await his.getByRole('textbox', { name: 'Password' }).fill(nora.password)
+    await his.getByRole('button', { name: 'Create account and join' }).click()
+    await his.getByRole('heading', { name: 'Web shop', exact: true }).waitFor()
+    assert.deepEqual(await findings(his), [])
   })
 })

@@ -34,7 +34,8 @@ export function Recipients({ recipients, waits }: Pick<Message, 'recipients'> & 
                 {kind !== 'to' && <span className={classes.kind}>{kind} </span>}
                 <Address of={address} />
                 {diagnostic && <code className={classes.reply}>{diagnostic}</code>}
-                <WaitText wait={waits[index]} />
+                {/* The explanation can be older than the status. */}
+                {waits[index]?.status === status && <WaitText wait={waits[index]} />}
               </Table.Td>
               <Table.Td>
                 <Status value={status} />
@@ -51,8 +52,8 @@ export function Recipients({ recipients, waits }: Pick<Message, 'recipients'> & 
 }
 
 /** What the recipient waits for, and when it is tried next. */
-function WaitText({ wait }: { wait: Wait | undefined }) {
-  if (!wait?.waits_for) return null
+function WaitText({ wait }: { wait: Wait }) {
+  if (!wait.waits_for) return null
   const { message, since, next_attempt_at } = wait
   return (
     <Text size="sm" c="dimmed">
