@@ -33,20 +33,27 @@ async function confirm(page: Page, { password }: Person, button: string): Promis
   await dialog.getByRole('button', { name: button, exact: true }).click()
 }
 
-/** A virtual authenticator that verifies its user (WebAuthn §11). */
-async function addAuthenticator(page: Page): Promise<void> {
+/**
+ * A virtual authenticator (WebAuthn §11). `skips`: it reports that it has not verified its user, which the server permits. `cannot`:
+ * it has no PIN and no sensor.
+ */
+async function addAuthenticator(page: Page, verification: 'verifies' | 'skips' | 'cannot') {
   const devtools = await page.context().newCDPSession(page)
   await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
     options: {
       protocol: 'ctap2',
       transport: 'internal',
       hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
+      hasUserVerification: verification !== 'cannot',
+      isUserVerified: verification !== 'cannot',
       automaticPresenceSimulation: true,
     },
   })
+  if (verification === 'skips') {
+    await devtools.send('WebAuthn.setResponseOverrideBits', { authenticatorId, isBadUV: true })
+  }
+  return { remove: () => devtools.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId }) }
 }
 
 async function addPasskey(page: Page, person: Person, name: string): Promise<void> {
@@ -54,6 +61,11 @@ async function addPasskey(page: Page, person: Person, name: string): Promise<voi
   await dialogOf(page).getByRole('textbox', { name: 'Name' }).fill(name)
   await confirm(page, person, 'Continue')
   await page.getByRole('list', { name: 'Passkeys' }).getByText(name, { exact: true }).waitFor()
+}
+
+async function enterCode(page: Page, code: string): Promise<void> {
+  await page.getByLabel('Authentication code').fill(code)
+  await page.getByRole('button', { name: 'Confirm' }).click()
 }
 
 async function signOut(page: Page, name: string): Promise<void> {
@@ -203,9 +215,11 @@ describe('the account page', () => {
 })
 
 describe('a passkey', () => {
+  let page: Page
+
   it('that verifies its user signs an administrator in, without a password and a code', async () => {
-    const page = await openAccount(ada)
-    await addAuthenticator(page)
+    page = await openAccount(ada)
+    const authenticator = await addAuthenticator(page, 'verifies')
     await addPasskey(page, ada, 'Laptop')
     await page.getByRole('button', { name: 'Rename Laptop' }).click()
     await dialogOf(page).getByRole('textbox', { name: 'Name' }).fill('Work laptop')
@@ -219,5 +233,59 @@ describe('a passkey', () => {
     await page.getByText('Signed in with a passkey').first().waitFor()
     await page.getByRole('button', { name: 'Delete Work laptop' }).click()
     await page.getByText('No passkeys').waitFor()
+    await authenticator.remove()
+  })
+
+  it('that does not verify its user is one factor, so an administrator needs a code as well', async () => {
+    await addAuthenticator(page, 'skips')
+    await addPasskey(page, ada, 'Button')
+    await signOut(page, 'Ada')
+    await page.goto('/console/')
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await enterCode(page, '000000')
+    await page.getByText('The code is wrong').waitFor()
+    assert.deepEqual(await findings(page), [])
+    // Not signed in yet: a reload asks for everything again.
+    await page.reload()
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await enterCode(page, totpCode(ada.otpauth ?? '', Date.now() + 30_000))
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  })
+
+  it('that does not verify its user signs a customer in, until there is an authenticator app', async () => {
+    const ida = await session.newCustomer('Ida')
+    const page = await openAccount(ida)
+    await addAuthenticator(page, 'skips')
+    await addPasskey(page, ida, 'Button')
+    await signOut(page, 'Ida')
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByText('Signed in with a passkey').first().waitFor()
+
+    await page.getByRole('button', { name: 'Set up' }).click()
+    await confirm(page, ida, 'Continue')
+    const dialog = dialogOf(page)
+    await dialog.getByRole('img', { name: 'QR code of the authenticator' }).waitFor()
+    const otpauth = `otpauth://totp/x?secret=${await dialog.locator('code').first().textContent()}`
+    await dialog.getByLabel('Authentication code').fill(totpCode(otpauth))
+    await dialog.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('on', { exact: true }).waitFor()
+    await signOut(page, 'Ida')
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await picture(page, 'passkey-code')
+    await enterCode(page, totpCode(otpauth, Date.now() + 30_000))
+    await page.getByRole('heading', { name: 'Your account', exact: true }).waitFor()
+  })
+
+  it('of an authenticator that cannot verify its user is not offered by the browser, which the page says', async () => {
+    const joe = await session.newCustomer('Joe')
+    const page = await openAccount(joe)
+    await addAuthenticator(page, 'cannot')
+    await addPasskey(page, joe, 'Button')
+    await signOut(page, 'Joe')
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByRole('alert').waitFor()
+    assert.deepEqual(await findings(page), [])
+    await signIn(page, joe)
+    await page.getByRole('heading', { name: 'Your account', exact: true }).waitFor()
   })
 })

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type { Locator } from 'playwright-core'
-import PostalMime from 'postal-mime'
+import { partsOf } from '../../server/src/testing/peers/mta-inbox.ts'
 import type { Delivery } from '../../server/src/testing/peers/sink.ts'
 import { steadyPort } from '../../server/src/testing/peers/steady-port.ts'
 import { Caller } from '../caller.ts'
@@ -50,7 +50,7 @@ const mailTo = async (email: string, name: 'confirm-sign-up' | 'invitation') => 
   const textOf = ({ raw }: Delivery) => raw.toString().replaceAll('=\r\n', '').replaceAll('=3D', '=')
   const isLink = new RegExp(`http:\\S+/app/${name}#[\\w-]+`)
   const mail = await sink.next((delivery) => delivery.to[0] === email && isLink.test(textOf(delivery)))
-  return { link: isLink.exec(textOf(mail))?.[0] ?? '', html: (await PostalMime.parse(mail.raw)).html ?? '' }
+  return { link: isLink.exec(textOf(mail))?.[0] ?? '', html: (await partsOf(mail.raw)).html }
 }
 /** Clicks the link in the mail to her. */
 const openLink = async () => {

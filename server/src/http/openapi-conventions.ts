@@ -167,6 +167,11 @@ const ownTags: Tag[] = [
     description: "HTTPS receivers for a project's events and inbound mail.",
   },
   {
+    name: 'delivery-attempts',
+    'x-displayName': 'Delivery attempts',
+    description: 'Attempts to deliver events to endpoints, with the payloads that were sent.',
+  },
+  {
     name: 'routing',
     'x-displayName': 'Routing',
     description: 'Rules for inbound mail, by address or, as a catch-all, by domain.',

@@ -22,6 +22,12 @@ export interface ReceivedMail {
   html: string
 }
 
+/** The decoded parts of a message. */
+export async function partsOf(raw: string | Buffer): Promise<Pick<ReceivedMail, 'plain' | 'html'>> {
+  const { text: plain = '', html = '' } = await PostalMime.parse(raw)
+  return { plain, html }
+}
+
 export async function startMtaInbox(): Promise<MtaInbox> {
   const mails: MtaInbox['mails'] = []
   let refusal: number | null = null
@@ -35,9 +41,13 @@ export async function startMtaInbox(): Promise<MtaInbox> {
     },
     onData(stream, { envelope }, callback) {
       text(stream).then(async (raw) => {
-        const { text: plain = '', html = '' } = await PostalMime.parse(raw)
         const from = envelope.mailFrom ? envelope.mailFrom.address : ''
-        mails.push({ from, to: envelope.rcptTo.map(({ address }) => address), text: raw, plain, html })
+        mails.push({
+          from,
+          to: envelope.rcptTo.map(({ address }) => address),
+          text: raw,
+          ...(await partsOf(raw)),
+        })
         callback()
       }, callback)
     },
