@@ -200,6 +200,33 @@ describe('auth.undo-email', () => {
     assert.ok((await operationsOf(browser)).some(({ operation }) => operation === 'auth.undo-email'))
   })
 
+  test('removes the passkeys and the logins at issuers that a thief added, and keeps older ones', async () => {
+    const user = await makeCustomer()
+    const add = async (name: string, age: string) => {
+      await database.query(
+        `insert into control.passkeys (user_id, name, credential_id, public_key, counter, device_type, backed_up, created_at)
+         values ($1, $2, $2, 'k', 0, 'singleDevice', false, postern.now() - $3::interval)`,
+        [user.userId, name, age],
+      )
+      await database.query(
+        `insert into control.external_logins (issuer, subject, user_id, created_at)
+         values ('https://issuer.example', $2, $1, postern.now() - $3::interval)`,
+        [user.userId, name, age],
+      )
+    }
+    await add('of the owner', '2 days')
+    await add('before the change', '1 hour')
+    const token = await change(user, newAddress())
+    await add('after the change', '0')
+    assert.equal((await undo(token)).status, 204)
+    const left = await database.query(
+      `select name from control.passkeys where user_id = $1
+       union all select subject from control.external_logins where user_id = $1`,
+      [user.userId],
+    )
+    assert.deepEqual(left, [{ name: 'of the owner' }, { name: 'of the owner' }])
+  })
+
   test('is possible for seven days, and not if another account has the old address', async () => {
     const user = await makeCustomer()
     const token = await change(user, newAddress())

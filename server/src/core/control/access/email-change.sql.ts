@@ -42,6 +42,16 @@ export async function undoChange(tx: Tx, hash: Buffer): Promise<AppliedEmailChan
   return rows[0]
 }
 
+/** Passkeys and logins at issuers that were added since the day before the change was requested. */
+export async function deleteAddedSince(tx: Tx, { id, user_id }: AppliedEmailChange): Promise<void> {
+  for (const table of ['control.passkeys', 'control.external_logins'] as const) {
+    await sql`
+      delete from ${sql.table(table)} as added using control.email_changes as change
+       where change.id = ${id} and added.user_id = ${user_id}
+         and added.created_at > change.created_at - interval '1 day'`.execute(tx)
+  }
+}
+
 export async function deleteChanges(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.email_changes').where('user_id', '=', userId).execute()
 }
