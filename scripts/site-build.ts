@@ -12,7 +12,9 @@ const built = path.join(root, 'server/docs')
 export const builtPage = path.join(built, 'index.html')
 
 const ownSources = ['package.json', 'pages.ts', 'stage.ts', 'slugify.ts', 'reference', 'public']
-const themeSources = ['config.ts', 'highlighting.ts', 'theme'].map((part) => path.join('.vitepress', part))
+const themeSources = ['config.ts', 'code-groups.ts', 'highlighting.ts', 'theme'].map((part) =>
+  path.join('.vitepress', part),
+)
 
 /** Whether the documentation has never been built or its sources have changed since. */
 export const isSiteStale = (): boolean =>

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { defineConfig, type Plugin } from 'vitepress'
 import { licencesOf } from '../../scripts/licences.ts'
 import { slugify } from '../slugify.ts'
+import { fixedGroupIds } from './code-groups.ts'
 import { classTransformer, highlighting } from './highlighting.ts'
 
 interface Entry {
@@ -55,6 +56,8 @@ export default defineConfig({
   cleanUrls: false,
   // The pages that a page links to are several times its size.
   router: { prefetchLinks: false },
+  // The order in which pages enter the search index is then the same in every build.
+  buildConcurrency: 1,
   // One external file instead of an inline script that differs from build to build.
   metaChunk: true,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/docs/icon.svg' }]],
@@ -63,6 +66,7 @@ export default defineConfig({
     codeTransformers: [classTransformer],
     anchor: { slugify },
     headers: { level: [2, 3] },
+    config: fixedGroupIds,
   },
   // The Markdown of the pages, which is served beside them.
   srcExclude: ['public/**'],
