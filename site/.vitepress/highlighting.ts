@@ -30,6 +30,10 @@ export const highlighting: NonNullable<MarkdownOptions['theme']> = {
 
 export const classTransformer: NonNullable<MarkdownOptions['codeTransformers']>[number] = {
   name: 'postern:classes',
+  preprocess(_, options) {
+    // By default, Shiki gives up on a line after 500 ms, so that a build on a busy machine would differ.
+    options.tokenizeTimeLimit = 0
+  },
   pre(node) {
     delete node.properties['style']
   },
