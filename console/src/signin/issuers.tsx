@@ -107,7 +107,7 @@ export function IssuerButtons({
 /** The page to which the browser returns. A path that the server would reject is replaced by the start page. */
 export const pathHere = (): string => {
   const { pathname } = window.location
-  return /^\/(?:app|console)\/(?:[A-Za-z0-9_-]+\/?)*$/.test(pathname) && pathname.length <= 200
+  return pathname.length <= 200 && /^\/(?:app|console)\/(?:[A-Za-z0-9_-]+\/)*[A-Za-z0-9_-]*$/.test(pathname)
     ? pathname
     : `${basePath}/`
 }

@@ -204,7 +204,7 @@ describe('the configuration', () => {
       {
         ...{ id: 'example', label: 'Example ID', issuer: 'https://id.example.com/realms/staff' },
         ...{ clientId: 'postern', clientSecret: 'swordfish', ca: undefined },
-        ...{ secondFactorAcr: [], secondFactorAmr: [], privateNetworks: [] },
+        ...{ secondFactorAcr: [], secondFactorAmr: [], canSignUp: false, privateNetworks: [] },
       },
     ])
     const { POSTERN_SIGN_IN_ISSUERS, ...rest } = of(issuer)

@@ -98,6 +98,12 @@ function contradictions({
   if (signInIssuers.some(({ issuer }) => issuer === publicUrl.origin)) {
     problems.push('POSTERN_SIGN_IN_ISSUERS must not contain POSTERN_PUBLIC_URL')
   }
+  // A person can connect a login of the former. A token of the latter counts as a second factor.
+  for (const { issuer } of signInIssuers.filter((one) =>
+    oidcIssuers.some((other) => other.issuer === one.issuer),
+  )) {
+    problems.push(`POSTERN_SIGN_IN_ISSUERS and POSTERN_OIDC_ISSUERS must not both contain ${issuer}`)
+  }
   if ((sesRegion === undefined) !== (sesAccountId === undefined)) {
     problems.push('POSTERN_SES_REGION and POSTERN_SES_ACCOUNT_ID must both be set, or neither')
   }

@@ -346,8 +346,8 @@ export const settings = {
     name: 'POSTERN_SIGN_IN_ISSUERS',
     about:
       'OpenID Connect issuers at which people sign in with the browser, as a JSON list of {"id", "label", "issuer", ' +
-      '"client_id", "client_secret", "second_factor_acr"?, "second_factor_amr"?, "private_networks"?, "ca_file"?}, at most ' +
-      '10; see docs/operations/single-sign-on.md. Empty: none.',
+      '"client_id", "client_secret", "second_factor_acr"?, "second_factor_amr"?, "sign_up"?, "private_networks"?, "ca_file"?}, ' +
+      'at most 10; see docs/operations/single-sign-on.md. Empty: none.',
     default: '[]',
     secret: true,
     parse: signInIssuers,

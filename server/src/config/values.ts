@@ -300,6 +300,7 @@ const SignInIssuers = Type.Array(
       client_secret: Type.String({ minLength: 1, maxLength: 1000 }),
       second_factor_acr: Type.Optional(ClaimValues),
       second_factor_amr: Type.Optional(ClaimValues),
+      sign_up: Type.Optional(Type.Boolean()),
       private_networks: Type.Optional(Type.Array(Type.String(), { maxItems: 20 })),
       ca_file: Type.Optional(Type.String({ minLength: 1 })),
     },
@@ -326,6 +327,7 @@ export function signInIssuers(value: string): SignInIssuerSetting[] {
     clientSecret: entry.client_secret,
     secondFactorAcr: entry.second_factor_acr ?? [],
     secondFactorAmr: entry.second_factor_amr ?? [],
+    canSignUp: entry.sign_up ?? false,
     privateNetworks: networks((entry.private_networks ?? []).join(',')),
     caFile: entry.ca_file,
   }))

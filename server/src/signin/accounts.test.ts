@@ -195,8 +195,17 @@ describe('auth.undo-email', () => {
     assert.equal(await emailOf(user.userId), user.email)
     assert.equal((await user.browser.fetch('/v1/auth/session')).status, 401)
     for (const used of [token, undoOfThief]) assert.equal((await undo(used)).status, 404)
+    assert.equal((await signIn(user)).status, 401, 'the thief may know the password')
+    await newBrowser().post('/v1/auth/password/forgot', { email: user.email })
+    await sendMails()
+    const [, reset] = /#(pwr_[\w-]{43})/.exec(mailsTo(user.email).at(-1)?.plain ?? '') ?? []
+    const password = 'a much better one'
+    assert.equal(
+      (await newBrowser().post('/v1/auth/password/reset', { token: reset, new_password: password })).status,
+      204,
+    )
     const browser = newBrowser()
-    assert.equal((await signIn(user, browser)).status, 200)
+    assert.equal((await signIn({ ...user, password }, browser)).status, 200)
     assert.ok((await operationsOf(browser)).some(({ operation }) => operation === 'auth.undo-email'))
   })
 

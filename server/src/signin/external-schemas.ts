@@ -11,7 +11,7 @@ export const IssuerParams = Type.Object({
 
 /** A page of one of the entrances: never another site, nor another path of this one. */
 export const ReturnTo = Type.String({
-  pattern: '^/(?:app|console)/(?:[A-Za-z0-9_-]+/?)*$',
+  pattern: '^/(?:app|console)/(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]*$',
   maxLength: 200,
   description: 'The page of `/app/` or `/console/` to which the browser returns. Without a query.',
 })

@@ -218,6 +218,7 @@ export async function deleteCredentials(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.two_factors').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.passkeys').where('user_id', '=', userId).execute()
+  await tx.deleteFrom('control.external_logins').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.accounts').where('user_id', '=', userId).execute()
   await tx.updateTable('control.users').set({ two_factor_enabled: false }).where('id', '=', userId).execute()
 }

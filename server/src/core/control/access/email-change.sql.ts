@@ -42,8 +42,11 @@ export async function undoChange(tx: Tx, hash: Buffer): Promise<AppliedEmailChan
   return rows[0]
 }
 
-/** Passkeys and logins at issuers that were added since the day before the change was requested. */
-export async function deleteAddedSince(tx: Tx, { id, user_id }: AppliedEmailChange): Promise<void> {
+/** The password, and passkeys and logins at issuers that were added since the day before the change was requested. */
+export async function deleteWaysOfThief(tx: Tx, { id, user_id }: AppliedEmailChange): Promise<void> {
+  await sql`
+    update control.accounts set password = null, updated_at = postern.now()
+     where user_id = ${user_id} and provider_id = 'credential'`.execute(tx)
   for (const table of ['control.passkeys', 'control.external_logins'] as const) {
     await sql`
       delete from ${sql.table(table)} as added using control.email_changes as change

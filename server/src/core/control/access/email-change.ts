@@ -1,8 +1,8 @@
 /**
  * Changes of an account's address. A link is emailed to the new address, and the address changes when the link is opened. A
  * link to undo the change is then emailed to the old address, for a person whose account someone else has taken over: undoing
- * restores the address, ends all sessions, and removes the passkeys and the logins at issuers that were added since the day
- * before the change. An authenticator app stays: removing it would help a person who reads the old mailbox.
+ * restores the address, ends all sessions, and removes the password and the passkeys and logins at issuers that were added since
+ * the day before the change. An authenticator app stays: removing it would help a person who reads the old mailbox.
  *
  * A request runs the same statements whether or not the new address has an account. The worker looks that up, and the message
  * then says so.
@@ -19,9 +19,9 @@ import { signInAddress } from './email.ts'
 import {
   type AppliedEmailChange,
   confirmChange,
-  deleteAddedSince,
   deleteChanges,
   deleteExpired,
+  deleteWaysOfThief,
   findConfirmed,
   findRequested,
   insertChange,
@@ -75,14 +75,14 @@ export async function confirmEmailChange(tx: Tx, token: string): Promise<Applied
   return change
 }
 
-/** Restores the address, ends all sessions, removes what was added, and invalidates all links for the account. */
+/** Restores the address, ends all sessions, and removes the ways in which a thief could sign in again. */
 export async function undoEmailChange(tx: Tx, token: string): Promise<AppliedEmailChange> {
   const change = tokenForm.test(token) ? await undoChange(tx, hashOf(token)) : undefined
   if (!change) throw invalidLink()
   if (change.is_taken) {
     throw taken('Another account has your old address now. Contact the operator of this installation.')
   }
-  await deleteAddedSince(tx, change)
+  await deleteWaysOfThief(tx, change)
   await deleteChanges(tx, change.user_id)
   await deleteResets(tx, change.user_id)
   await deleteChallenges(tx, change.user_id)
@@ -149,7 +149,7 @@ export async function composeEmailChanged(
     blocks: [
       `The address of your account at ${origin} was changed from this address to another one.`,
       'If this was you, there is nothing to do.',
-      `If this was not you, undo the change with this link, until ${change.expires_at.toISOString()}. It restores this address, ends all sessions, and removes new passkeys and connected accounts. Then reset your password.`,
+      `If this was not you, undo the change with this link, until ${change.expires_at.toISOString()}. It restores this address, ends all sessions, and removes the password, new passkeys and connected identities. Then choose a new password with "Forgot your password?".`,
       { link: `${origin}/app/undo-email#${token}`, label: 'Undo the change' },
     ],
   }

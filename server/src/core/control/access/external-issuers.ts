@@ -24,6 +24,8 @@ export interface SignInIssuer {
   /** The values of the claims `acr` and `amr` that prove a second factor. */
   secondFactorAcr: readonly string[]
   secondFactorAmr: readonly string[]
+  /** Whether people without an account can sign up here, if sign-up is on. The issuer's word about an address is then trusted. */
+  canSignUp: boolean
   /** Addresses of the issuer that are not global. */
   privateNetworks: readonly string[]
   /** Trusted certificates (PEM) in addition to the default ones. */
@@ -39,6 +41,8 @@ export interface FlowSecrets {
 
 export interface Identity {
   issuer: string
+  /** Whether the issuer may create an account. */
+  canSignUp: boolean
   subject: string
   /** When the issuer authenticated the person. Null if it does not say. */
   authenticatedAt: Date | null
@@ -177,9 +181,10 @@ export class IssuerClient {
       const authenticatedAt = timeOf(claims.auth_time)
       return {
         issuer: this.settings.issuer,
+        canSignUp: this.settings.canSignUp,
         subject: claims.sub,
         authenticatedAt,
-        secondFactorAt: this.#showsSecondFactor(claims) ? authenticatedAt : null,
+        secondFactorAt: this.#showsSecondFactor(claims) && isRecent(authenticatedAt) ? authenticatedAt : null,
         profile: () => this.#profile(configuration, tokens.access_token, claims),
       }
     } catch (error) {
@@ -368,6 +373,10 @@ export function reasonOf(error: unknown): string {
 
 /** The library's message for an error that is not its own. */
 const unclassified = 'something went wrong'
+
+/** The browser can remove `max_age` from the request, and the issuer can ignore it. */
+const isRecent = (at: Date | null): boolean =>
+  at !== null && Date.now() - at.getTime() <= 1000 * (maxAgeSeconds + clockSkewSeconds)
 
 function timeOf(seconds: unknown): Date | null {
   const now = Date.now() / 1000

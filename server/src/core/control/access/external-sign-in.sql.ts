@@ -13,7 +13,10 @@ export interface StartedSignIn {
   network: string
 }
 
-/** False if too many sign-ins of the network or of all wait for their browsers. Replaces what this browser has started. */
+/**
+ * Replaces what this browser has started. Of too many waiting sign-ins, the oldest of the network or of all are dropped: refusing
+ * new ones would let a stranger stop everybody's sign-in.
+ */
 export async function insertStarted(
   tx: Tx,
   { stateHash, browserHash, issuerId, nonce, codeVerifier, returnTo, sessionId, network }: StartedSignIn,
@@ -23,24 +26,25 @@ export async function insertStarted(
     perNetwork,
     all,
   }: { replaced: Buffer | undefined; minutes: number; perNetwork: number; all: number },
-): Promise<boolean> {
+): Promise<void> {
   await sql`
     delete from control.external_sign_ins where state_hash in (
       select state_hash from control.external_sign_ins
        where expires_at < postern.now() or browser_hash = ${replaced ?? null}
        limit 100)`.execute(tx)
-  const { numAffectedRows } = await sql`
-    insert into control.external_sign_ins
-      (state_hash, browser_hash, issuer_id, nonce, code_verifier, return_to, session_id, network, expires_at)
-    select ${stateHash}, ${browserHash}, ${issuerId}, ${nonce}, ${codeVerifier}, ${returnTo}, ${sessionId}::bigint, ${network},
-           postern.now() + make_interval(mins => ${minutes})
-     where (select count(*) from (
-              select from control.external_sign_ins where network = ${network} limit ${perNetwork}
-            ) as own) < ${perNetwork}
-       and (select count(*) from (select from control.external_sign_ins limit ${all}) as waiting) < ${all}`.execute(
+  await sql`
+    delete from control.external_sign_ins where state_hash in (
+      (select state_hash from control.external_sign_ins where network = ${network}
+        order by expires_at desc offset ${perNetwork - 1})
+      union all
+      (select state_hash from control.external_sign_ins order by expires_at desc offset ${all - 1}))`.execute(
     tx,
   )
-  return numAffectedRows === 1n
+  await sql`
+    insert into control.external_sign_ins
+      (state_hash, browser_hash, issuer_id, nonce, code_verifier, return_to, session_id, network, expires_at)
+    values (${stateHash}, ${browserHash}, ${issuerId}, ${nonce}, ${codeVerifier}, ${returnTo}, ${sessionId}::bigint, ${network},
+            postern.now() + make_interval(mins => ${minutes}))`.execute(tx)
 }
 
 export interface TakenSignIn {

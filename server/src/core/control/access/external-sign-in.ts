@@ -128,7 +128,7 @@ export class ExternalSignIn {
         })
       })
     const before = this.#secretOf(browser)
-    const isStarted = await this.#db.transaction((tx) =>
+    await this.#db.transaction((tx) =>
       insertStarted(
         tx,
         {
@@ -149,11 +149,6 @@ export class ExternalSignIn {
         },
       ),
     )
-    if (!isStarted) {
-      throw new PosternError('rate_limited', 'Too many sign-ins have been started. Try again later.', {
-        retryAfterSeconds: validMinutes * 60,
-      })
-    }
     return { body: { url }, cookies: [this.#cookieOf(secret, validMinutes * 60)] }
   }
 
@@ -207,10 +202,10 @@ export class ExternalSignIn {
     return { result: isPending ? ('code' as const) : undefined, cookies }
   }
 
-  /** Creates an account, if sign-up is on and the issuer has verified an address without one. */
-  async #register(browser: Browser, { issuer, subject, profile }: Identity) {
+  /** Creates an account, if sign-up is on, also for this issuer, and it has verified an address without an account. */
+  async #register(browser: Browser, { issuer, subject, profile, canSignUp }: Identity) {
     const limits = this.#signUp
-    if (!limits) return undefined
+    if (!limits || !canSignUp) return undefined
     const { email: given, isEmailVerified, name } = await profile()
     const email = given === undefined || !isEmailVerified ? undefined : signInAddress(given)
     if (email === undefined) return undefined

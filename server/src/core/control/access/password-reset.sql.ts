@@ -6,8 +6,8 @@ const expiry = (minutes: number): RawBuilder<Date> =>
   sql<Date>`postern.now() + make_interval(mins => ${minutes})`
 
 /**
- * An unauthenticated request, and the mail that answers it. `user_id` is null if the address has no active account with a
- * password, or that of a customer who signs in at an issuer. In that case, no link is emailed. Nothing is written while `waitingAtMost` requests are waiting to be emailed.
+ * An unauthenticated request, and the mail that answers it. `user_id` is null if the address has no active account, or that of
+ * an administrator who never had a password. In that case, no link is emailed. Nothing is written while `waitingAtMost` requests are waiting to be emailed.
  */
 export async function insertRequest(
   tx: Tx,
@@ -19,10 +19,9 @@ export async function insertRequest(
       insert into control.password_resets (user_id, expires_at)
       select (select users.id from control.users as users
                where users.email = ${email} and users.is_active
-                 and (exists (select from control.accounts as accounts
-                               where accounts.user_id = users.id and accounts.provider_id = 'credential')
-                      or users.role = 'user'
-                         and exists (select from control.external_logins as logins where logins.user_id = users.id))),
+                 and (users.role = 'user'
+                      or exists (select from control.accounts as accounts
+                                  where accounts.user_id = users.id and accounts.provider_id = 'credential'))),
              ${expiry(minutes)}
        where (select count(*) from (
                 select from control.password_resets where token_hash is null limit ${waitingAtMost}
