@@ -65,7 +65,7 @@ function requestTo(id: string, params: Record<string, string | number>, field?: 
   return { method, path, ...content }
 }
 
-const absent = (id: string) => (/^(messages|bulk)\./.test(id) ? neverSent : neverExisted)
+const absent = (id: string) => (/^(messages|bulk|delivery-attempts)\./.test(id) ? neverSent : neverExisted)
 const targets = (id: string) => [
   // Only interventions have an item that exists: the others are 404, if the rights suffice.
   { project_id: project.id, id: id.startsWith('interventions.') ? intervention.id : absent(id), address },

@@ -224,9 +224,9 @@ describe('an identifier in a path', () => {
       isMutation(operation) ? { ...operation.example, reason } : operation.body?.example,
     )
 
-  /** Uses this id for every path parameter. Messages and bulk actions have UUIDs. */
+  /** Uses this id for every path parameter. Messages, bulk actions and delivery attempts have UUIDs. */
   const addressOf = (path: string, id: string): string =>
-    path.replace(/(?<=\/(messages|bulk)\/):id/, neverSent).replaceAll(/:\w+/g, id)
+    path.replace(/(?<=\/(messages|bulk|delivery-attempts)\/):id/, neverSent).replaceAll(/:\w+/g, id)
 
   for (const { operation, parameter } of parameters) {
     test(`${operation.id} rejects a hostile "${parameter}"`, async () => {
@@ -244,7 +244,7 @@ describe('an identifier in a path', () => {
     })
   }
 
-  test('is any integer from 0 to 2^53−1, except for a message or a bulk action', async () => {
+  test('is any integer from 0 to 2^53−1, except for a message, a bulk action or a delivery attempt', async () => {
     for (const { operation } of parameters) {
       for (const id of ['0', String(Number.MAX_SAFE_INTEGER)]) {
         assertProblem(await ask(operation, addressOf(operation.path, id)), 404, 'not_found')

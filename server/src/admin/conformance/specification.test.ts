@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { apiKeyScopes } from '../../core/control/api-keys/scopes.ts'
 import { expectedAdminOperations } from '../../testing/expectations/admin-operations.ts'
 import { mutationScenarios, reason } from '../../testing/expectations/mutations.ts'
+import { neverSent } from '../../testing/expectations/path-targets.ts'
 import { assertProblem } from '../../testing/expectations/problem.ts'
 import { neededQuery } from '../../testing/expectations/queries.ts'
 import { fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -39,6 +40,7 @@ const idOf: Record<string, number | string> = {
   'api-keys': (await makeApiKey(project.id)).resource.id,
   messages: (await mailRows(database).makeMail(project.id, { sendIn: '1 day' })).messageId,
   bulk: (await makeBulk(project.id)).id,
+  'delivery-attempts': neverSent,
   plans: project.plan_id,
   users: project.user_id,
 }
