@@ -21,9 +21,10 @@ const documented = (prefix: RegExp): { path: string; allow: string[] }[] =>
     .map(([path, operations]) => {
       const allow = Object.keys(operations).map((method) => method.toUpperCase())
       // A HEAD request would do all of the same work: these operations are slow, or record a lookup.
-      const hasHead = !/\/(audit\/(export|verify)|backtest|admin\/messages|evidence\/\{id\}\/file)$/.test(
-        path,
-      )
+      const hasHead =
+        !/\/(audit\/(export|verify)|backtest|admin\/messages|admin\/.*\/delivery-attempts\/\{id\}|evidence\/\{id\}\/file)$/.test(
+          path,
+        )
       if (allow.includes('GET') && hasHead) allow.push('HEAD')
       return { path: path.replaceAll(/\{\w+\}/g, '1'), allow }
     })
