@@ -235,6 +235,11 @@ describe('the configuration', () => {
       assert.match(problems, complaint)
       assert.doesNotMatch(problems, /swordfish/)
     }
+    const ofTokens = { issuer: issuer.issuer, audience: 'postern', jwks_url: 'https://id.example.com/keys' }
+    assert.match(
+      problemsOf({ ...of(issuer), POSTERN_OIDC_ISSUERS: JSON.stringify([ofTokens]) }).join(),
+      /must not both contain https:\/\/id\.example\.com\/realms\/staff/,
+    )
   })
 
   test('allows endpoints on public port 443, and where the settings allow more', () => {

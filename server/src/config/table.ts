@@ -1,6 +1,7 @@
 import { type CapName, capTable } from '../core/control/caps/caps.ts'
 import { integer, oneOf, type Setting, text } from '../platform/settings.ts'
 import { accentColor, installationName } from './branding.ts'
+import { oidcIssuers, signInIssuers } from './issuers.ts'
 import {
   awsAccountId,
   bareUrl,
@@ -13,7 +14,6 @@ import {
   masterKeys,
   mtaHosts,
   networks,
-  oidcIssuers,
   optionalPort,
   pageUrl,
   ports,
@@ -23,7 +23,6 @@ import {
   sesRegion,
   share,
   signerKey,
-  signInIssuers,
   tokens,
   topicArns,
   versionedSecrets,

@@ -47,7 +47,7 @@ ${codesByStatus()}
 
 Responses with status 429, 503 or 409 (\`request_in_progress\`) can have a \`Retry-After\` header, in seconds. If a path does
 not support the method, the response is 405, with the supported methods in the \`Allow\` header. Every operation can return
-413 (the body is larger than 64 KiB, or 1 MiB for \`domains.edit\`), 415 (the body is not JSON in UTF-8, or is compressed)
+413 (the body is larger than 64 KiB, unless the operation has a larger limit), 415 (the body is not JSON in UTF-8, or is compressed)
 and 503 (try again later). These statuses are not listed for each operation.
 
 Every response has an \`X-Request-Id\`, which identifies the request in the server log and in the audit log. Responses to
@@ -56,7 +56,7 @@ the caller's per-minute limit as counted by the process that handled the request
 
 ## Versions
 
-A response that contains a single resource has an \`ETag\`, which changes only when the resource's configuration changes.
+A response that contains a single configurable resource has an \`ETag\`, which changes only when the resource's configuration changes.
 Send the \`ETag\` as \`If-Match\` with a mutation: if the resource has changed since, the response is 412 \`stale_resource\`.
 Without \`If-Match\`, the mutation is always applied. A mutation that changes no field returns 200 and does not change the
 version; editing a domain always counts as a change.

@@ -286,6 +286,19 @@ describe('an administrator', () => {
     example.forge = ({ header, claims: { auth_time: _, ...claims } }) =>
       example.sign({ header, claims: { ...claims, amr: ['otp'] } })
     assert.equal(await enter(person), '/console/#issuer=second-factor')
+    // The person can remove max_age from the request, and keep a session at the issuer for weeks.
+    const [halfDay, minute] = [12 * 3600, 60]
+    for (const [age, page] of [
+      [halfDay - minute, '/console/'],
+      [halfDay + 5 * minute, '/console/#issuer=second-factor'],
+    ] as const) {
+      example.forge = ({ header, claims }) =>
+        example.sign({
+          header,
+          claims: { ...claims, amr: ['otp'], auth_time: Math.floor(Date.now() / 1000) - age },
+        })
+      assert.equal(await enter(person), page)
+    }
   })
 
   test('has a recent second factor only if the issuer verified it just now', async () => {

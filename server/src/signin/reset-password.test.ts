@@ -94,7 +94,7 @@ describe('auth.forgot-password', () => {
     assert.equal(mailsTo(email).length, 1, 'a sent message is not sent again')
   })
 
-  test('lets a customer who signs in at an issuer choose a password, but no administrator', async () => {
+  test('lets a customer without a password choose one, but no administrator', async () => {
     const makeWithoutPassword = async () => {
       const made = await makeCustomer()
       await database.query('delete from control.accounts where user_id = $1', [made.userId])
@@ -108,6 +108,11 @@ describe('auth.forgot-password', () => {
     await database.query(`update control.users set role = 'admin' where id = $1`, [administrator.userId])
     assert.equal((await forgot(administrator.email)).status, 204)
     assert.equal((await reset(await mailedToken(customer.email))).status, 204)
+    // Undoing a change of address can leave no way to sign in.
+    const other = await makeWithoutPassword()
+    await database.query('delete from control.external_logins where user_id = $1', [other.userId])
+    assert.equal((await forgot(other.email)).status, 204)
+    assert.equal((await reset(await mailedToken(other.email))).status, 204)
     const { email } = customer
     const password = 'a much better password'
     assert.equal((await newBrowser().post('/v1/auth/sign-in', { email, password })).status, 200)

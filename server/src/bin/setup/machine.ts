@@ -77,11 +77,10 @@ const defaultParameters = new Set(
 export async function isPostfixUnused(): Promise<boolean> {
   if (!existsSync('/etc/postfix/main.cf')) return true
   const { stdout } = await run('postconf', ['-n'])
-  const parameters = stdout.split('\n').flatMap((line) => /^(\S+) =\s*(.*)$/.exec(line)?.slice(1, 3) ?? [])
-  const names = parameters.filter((_, index) => index % 2 === 0)
-  const relayhost = parameters[parameters.indexOf('relayhost') + 1]
-  return (
-    names.every((name) => defaultParameters.has(name)) && (!names.includes('relayhost') || relayhost === '')
+  const lines = stdout.split('\n').filter((line) => line !== '')
+  // The installer writes a relay host only if it was given one.
+  return lines.every(
+    (line) => defaultParameters.has(line.split(' =')[0] ?? '') && !/^relayhost = \S/.test(line),
   )
 }
 

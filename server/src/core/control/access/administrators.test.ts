@@ -36,7 +36,15 @@ test('a reset makes the user an active administrator and invalidates every earli
   await database.query(`update control.users set role = 'user', is_active = false where id = $1`, [
     admin.userId,
   ])
+  await database.query(
+    `insert into control.external_logins (issuer, subject, user_id) values ('https://issuer.example', 'thief', $1)`,
+    [admin.userId],
+  )
   await resetAdministrator({ auth, adminDb: db.admin, identityDb: db.identity }, admin.email)
+  assert.deepEqual(
+    await database.query('select from control.external_logins where user_id = $1', [admin.userId]),
+    [],
+  )
   const authenticate = (token: string) =>
     fetch(`${api.url}/v1/admin/x`, { headers: { authorization: `Bearer ${token}` } })
   assert.equal((await authenticate(before)).status, 401)

@@ -230,7 +230,7 @@ export function createBetterAuth({ publicUrl, secrets, database, log }: BetterAu
         },
       }),
       externalSessions(),
-      withOtherChallenges({
+      withSecondFactorChallenge({
         issuer: 'Postern',
         schema: {
           user: { fields: { twoFactorEnabled: 'two_factor_enabled' } },
@@ -279,7 +279,7 @@ const challengedPaths = [passkeySignInPath, externalSessionPath]
  * The second-factor plugin, whose challenge also follows a sign-in with a passkey that did not verify its user, or at an issuer
  * that did not verify a second factor. The library lets them pass.
  */
-function withOtherChallenges(options: Parameters<typeof twoFactor>[0]) {
+function withSecondFactorChallenge(options: Parameters<typeof twoFactor>[0]) {
   const plugin = twoFactor(options)
   const [challenge] = plugin.hooks.after
   if (!challenge || plugin.hooks.after.length > 1) throw new Error('the second-factor plugin has changed')

@@ -43,7 +43,7 @@ export async function undoChange(tx: Tx, hash: Buffer): Promise<AppliedEmailChan
 }
 
 /** The password, and passkeys and logins at issuers that were added since the day before the change was requested. */
-export async function deleteWaysOfThief(tx: Tx, { id, user_id }: AppliedEmailChange): Promise<void> {
+export async function deleteNewCredentials(tx: Tx, { id, user_id }: AppliedEmailChange): Promise<void> {
   await sql`
     update control.accounts set password = null, updated_at = postern.now()
      where user_id = ${user_id} and provider_id = 'credential'`.execute(tx)

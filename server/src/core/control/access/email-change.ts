@@ -21,7 +21,7 @@ import {
   confirmChange,
   deleteChanges,
   deleteExpired,
-  deleteWaysOfThief,
+  deleteNewCredentials,
   findConfirmed,
   findRequested,
   insertChange,
@@ -82,7 +82,7 @@ export async function undoEmailChange(tx: Tx, token: string): Promise<AppliedEma
   if (change.is_taken) {
     throw taken('Another account has your old address now. Contact the operator of this installation.')
   }
-  await deleteWaysOfThief(tx, change)
+  await deleteNewCredentials(tx, change)
   await deleteChanges(tx, change.user_id)
   await deleteResets(tx, change.user_id)
   await deleteChallenges(tx, change.user_id)
