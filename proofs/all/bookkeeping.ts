@@ -20,17 +20,17 @@ export interface RowResult {
 }
 
 const exec = promisify(execFile)
-/** Everything except the page that the runs themselves change. */
-const code = ['--', '.', ':(exclude)bench/RESULTS.md']
+/** Everything except Markdown: the page that the runs write, and the pages that explain its figures. */
+const code = ['--', '.', ':(exclude)*.md']
 
 const git = async (root: string, ...args: string[]): Promise<string> =>
   (await exec('git', args, { cwd: root })).stdout.trim()
 
-/** The last commit that changed more than bench/RESULTS.md. */
+/** The last commit that changed more than Markdown. */
 export const measuredCommit = (root: string): Promise<string> =>
   git(root, 'log', '-1', '--format=%H', ...code)
 
-/** Uncommitted changes, except to bench/RESULTS.md. With such changes, a result would name the wrong commit. */
+/** Uncommitted changes, except to Markdown. With such changes, a result would name the wrong commit. */
 export const uncommittedFiles = (root: string): Promise<string> => git(root, 'status', '--porcelain', ...code)
 
 /** One file per row. It is written when the row has ended, so an interrupted row runs again. */

@@ -133,10 +133,8 @@ export const rows: readonly Row[] = [
     id: 'X3',
     title: '10,000,000 inputs to the parsers',
     commands: [
-      tests('prove:parsers', {
-        POSTERN_TEST_INPUTS: '10000000',
-        POSTERN_TEST_TIMEOUT_MS: String(24 * 3_600_000),
-      }),
+      // Nine test files generate this number of inputs each.
+      tests('prove:parsers', { POSTERN_TEST_INPUTS: '1200000' }),
     ],
   },
   {

@@ -117,8 +117,9 @@ describe('prove:all', () => {
     const rows = [row('S1', 'good'), row('R1', 'bad')]
     await runAll(options(rows, { only: ['S1'] }))
     assert.equal(await calls(), 'good')
-    // A commit of the results alone is the same code.
+    // A commit of the results, and of the pages that explain them, is the same code.
     await commit('bench/RESULTS.md', `${await page()}More.\n`)
+    await commit('scale.md', 'Figures.\n')
     const results = await runAll(options(rows))
     assert.equal(await calls(), 'good bad')
     assert.deepEqual(
