@@ -74,7 +74,11 @@ const sentences: Record<string, string> = {
   'auth.unlink-login': 'Disconnected an identity',
   'auth.delete-account': 'Deleting the account',
   'invitations.accept': 'Joined a project',
+  'users.edit': 'An operator changed the user',
   'users.reset': 'An operator reset the credentials',
+  'users.reset-second-factor': 'An operator removed the second factor and the passkeys',
+  'users.link': 'An operator connected an identity for single sign-on',
+  'users.unlink': 'An operator disconnected an identity',
 }
 
 const methods: Record<string, string> = {

@@ -4,13 +4,14 @@ import {
   createAdministrator,
   linkAdministrator,
   resetAdministrator,
+  unlinkAdministrator,
 } from '../core/control/access/administrators.ts'
 import { type Rights, rightsNames } from '../core/control/users/wire.ts'
 import { UsageError } from '../platform/errors.ts'
 import { command, emailOf, print } from './command.ts'
 import { withContext } from './with-context.ts'
 
-/** `postern admin`: creates administrators, resets their credentials and links them to external issuers. */
+/** `postern admin`: creates administrators, resets their credentials, and links them to external issuers or removes such links. */
 export const admin = command('admin', {
   async create({ email, name = 'Administrator', rights: given, reason = '', json }) {
     const [address, rights] = [emailOf(email), rightsIn(given)]
@@ -28,6 +29,16 @@ export const admin = command('admin', {
     const address = emailOf(email)
     await withContext((context) => linkAdministrator(depsOf(context, reason), address, issuer, subject))
     print(json, { email, issuer, subject }, () => `${email} can now sign in through ${issuer} as ${subject}.`)
+  },
+  async unlink({ email, issuer, subject, reason = '', json }) {
+    const address = emailOf(email)
+    await withContext((context) => unlinkAdministrator(depsOf(context, reason), address, issuer, subject))
+    print(
+      json,
+      { email, issuer, subject },
+      () =>
+        `${email} can no longer sign in through ${issuer} as ${subject}. All sessions and tokens of ${email} are revoked.`,
+    )
   },
 })
 

@@ -97,7 +97,8 @@ export const manual = {
     },
   },
   admin: {
-    summary: 'Create an administrator, reset their credentials, or link them to an external issuer.',
+    summary:
+      'Create an administrator, reset their credentials, or link them to an external issuer and unlink them.',
     verbs: {
       create: {
         about:
@@ -132,15 +133,31 @@ export const manual = {
           json,
         },
       },
+      unlink: {
+        about:
+          "Removes the link of a user to an external issuer, made by `postern admin link` or by the user, and revokes all of the user's sessions and tokens. Other ways to sign in stay.",
+        options: {
+          email,
+          issuer: { value: '<iss>', about: 'The issuer of the link.', isRequired: true },
+          subject: { value: '<sub>', about: 'The subject of the link.', isRequired: true },
+          reason,
+          json,
+        },
+      },
     },
   },
   users: {
-    summary: 'Issue a password reset link to a user.',
+    summary: "Issue a password reset link to a user, or remove a customer's second factor.",
     verbs: {
       'reset-password': {
         about:
           "Prints a link to set a new password. The link works once and expires after a day. Using it revokes all of the user's sessions; the role and two-factor authentication do not change.",
         options: { email, reason, json },
+      },
+      'reset-second-factor': {
+        about:
+          'Removes the authenticator and the backup codes of a user who is not an administrator, and revokes all their sessions and tokens. The user then signs in with the password alone. Passkeys are removed too: a lost device may hold them, and one that asks for no PIN would be enough to sign in. Verify first that you talk to the owner of the account.',
+        options: { email, reason: { ...reason, isRequired: true }, json },
       },
     },
   },

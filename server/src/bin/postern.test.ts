@@ -233,7 +233,7 @@ describe('postern', () => {
     await once(child, 'exit')
   })
 
-  test('admin link links an external login to one user', async () => {
+  test('admin link links an external login to one user, and admin unlink removes the link', async () => {
     const link = (email: string) =>
       callPostern(
         env,
@@ -251,6 +251,15 @@ describe('postern', () => {
     assert.equal((await link('nobody@example.com')).status, 2)
     await callPostern(env, 'admin', 'create', '--email', 'bob@example.com')
     assert.match((await link('bob@example.com')).stderr, /linked to another user/)
+    const unlink = (email: string) =>
+      callPostern(
+        env,
+        ...['admin', 'unlink', '--email', email, '--issuer', 'https://id.example.com', '--subject', 'abc'],
+      )
+    assert.match((await unlink('bob@example.com')).stderr, /is not linked to bob@example\.com/)
+    assert.equal((await unlink('ada@example.com')).status, 0)
+    assert.equal((await unlink('ada@example.com')).status, 2)
+    assert.equal((await link('bob@example.com')).status, 0)
   })
 
   test('api finishes in-flight requests on SIGTERM, accepts no new ones and exits with 0', async () => {

@@ -112,4 +112,7 @@ export const irreversible: Readonly<Record<string, string>> = {
   'users.link': command,
   'users.reset': rotated,
   'users.reset-password': rotated,
+  'users.reset-second-factor':
+    'It removed a second factor, which cannot be restored. The user can set up another one.',
+  'users.unlink': command,
 }

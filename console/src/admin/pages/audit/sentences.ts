@@ -22,7 +22,9 @@ type CommandLineAct =
   | 'users.create'
   | 'users.reset'
   | 'users.reset-password'
+  | 'users.reset-second-factor'
   | 'users.link'
+  | 'users.unlink'
   | 'users.issue-token'
   | 'audit.erase'
   | 'secrets.rewrap'
@@ -128,7 +130,9 @@ const commandLineSentences: Record<CommandLineAct, Phrase> = {
   'users.create': ({ person }) => `${person} was made an administrator`,
   'users.reset': ({ person }) => `${person} was made an administrator with new credentials`,
   'users.reset-password': ({ person }) => `A password reset link for ${person} was created`,
+  'users.reset-second-factor': ({ person }) => `The second factor of ${person} was removed`,
   'users.link': ({ person, is }) => `${person} was linked to ${words(is['issuer'])}`,
+  'users.unlink': ({ person, was }) => `${person} was unlinked from ${words(was['issuer'])}`,
   'users.issue-token': ({ person }) => `An access token for ${person} was issued`,
   'audit.erase': ({ is }) => `A person was erased from ${words(is['rows'])} audit entries`,
   'secrets.rewrap': ({ is, thing }) =>

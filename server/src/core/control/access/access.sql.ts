@@ -93,14 +93,19 @@ export async function listSigningKeys(tx: ReadTx, graceSeconds: number): Promise
   }))
 }
 
-/** Looks up a user for signing in: by the id in a session, or by the email specified on the command line. */
-export function findSignInUser(tx: ReadTx, by: { id: number } | { email: string }) {
-  return tx
+const selectSignInUser = (tx: ReadTx, by: { id: number } | { email: string }) =>
+  tx
     .selectFrom('control.users')
     .select(['id', 'email', 'name', 'role', 'rights', 'is_active', 'token_generation', 'two_factor_enabled'])
     .where((eb) => ('id' in by ? eb('id', '=', by.id) : eb('email', '=', by.email)))
-    .executeTakeFirst()
-}
+
+/** Looks up a user for signing in: by the id in a session, or by the email specified on the command line. */
+export const findSignInUser = (tx: ReadTx, by: { id: number } | { email: string }) =>
+  selectSignInUser(tx, by).executeTakeFirst()
+
+/** Locks the user against changes of the role until the transaction ends. */
+export const lockSignInUser = (tx: Tx, by: { id: number } | { email: string }) =>
+  selectSignInUser(tx, by).forNoKeyUpdate().executeTakeFirst()
 
 export async function hasPassword(tx: ReadTx, userId: number): Promise<boolean> {
   const row = await tx
@@ -177,6 +182,21 @@ export async function makeAdministrator(tx: Tx, userId: number, rights: Rights):
     .execute()
 }
 
+/** Deletes the user's sessions and invalidates every token issued so far. */
+export async function endSessions(tx: Tx, userId: number): Promise<void> {
+  await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
+  await tx
+    .updateTable('control.users')
+    .set((eb) => ({
+      token_generation: eb('token_generation', '+', 1),
+      token_generation_at: sql<Date>`postern.now()`,
+      version: eb('version', '+', 1),
+      updated_at: sql<Date>`postern.now()`,
+    }))
+    .where('id', '=', userId)
+    .execute()
+}
+
 /** Deletes sessions that were created before the second factor was set up. */
 export async function deletePasswordOnlySessions(tx: Tx, userId: number): Promise<void> {
   await tx
@@ -213,13 +233,18 @@ export async function deleteResets(tx: Tx, userId: number): Promise<void> {
 }
 
 export async function deleteCredentials(tx: Tx, userId: number): Promise<void> {
-  await deleteChallenges(tx, userId)
+  await deleteSecondFactor(tx, userId)
   await deleteResets(tx, userId)
+  await tx.deleteFrom('control.external_logins').where('user_id', '=', userId).execute()
+  await tx.deleteFrom('control.accounts').where('user_id', '=', userId).execute()
+}
+
+/** Deletes the authenticator, its backup codes and the passkeys, and what was signed in or is signing in with them. */
+export async function deleteSecondFactor(tx: Tx, userId: number): Promise<void> {
+  await deleteChallenges(tx, userId)
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.two_factors').where('user_id', '=', userId).execute()
   await tx.deleteFrom('control.passkeys').where('user_id', '=', userId).execute()
-  await tx.deleteFrom('control.external_logins').where('user_id', '=', userId).execute()
-  await tx.deleteFrom('control.accounts').where('user_id', '=', userId).execute()
   await tx.updateTable('control.users').set({ two_factor_enabled: false }).where('id', '=', userId).execute()
 }
 
@@ -259,6 +284,17 @@ export async function linkLogin(
     .where('subject', '=', subject)
     .executeTakeFirst()
   return { outcome: login?.user_id === user.id ? 'linked' : 'taken' }
+}
+
+/** False if this user has no such login. */
+export async function unlinkLogin(tx: Tx, userId: number, issuer: string, subject: string): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('control.external_logins')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
 }
 
 /** False if the user has used this code before. Codes are valid for 90 seconds; rows older than 5 minutes are deleted. */

@@ -1,24 +1,28 @@
 /**
- * Creates administrators and resets their credentials from the server's command line. The password and the second factor
- * are set in the same run, so signing in with only a password is never possible. An interrupted run leaves an administrator
- * whose credentials were never printed; `reset` issues new ones.
+ * Creates administrators and resets the credentials of users from the server's command line. An administrator's password and
+ * second factor are set in the same run, so signing in with only a password is never possible. An interrupted run leaves an
+ * administrator whose credentials were never printed; `reset` issues new ones.
  */
 import { randomInt, randomUUIDv7 } from 'node:crypto'
 import { userInfo } from 'node:os'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { UsageError } from '../../../platform/errors.ts'
 import { plainReason } from '../../shared/text.ts'
-import { recordUserActivity, system } from '../activity/activity.ts'
+import { type ActivityEntry, recordUserActivity, system } from '../activity/activity.ts'
 import { recordAudit, shell } from '../audit/record.ts'
 import type { ShellOperation } from '../audit/unattended-operations.ts'
 import { type Rights, rightsOf } from '../users/wire.ts'
 import {
   confirmTotp,
   deleteCredentials,
+  deleteSecondFactor,
+  endSessions,
   findSignInUser,
   insertAdministrator,
   linkLogin,
+  lockSignInUser,
   makeAdministrator,
+  unlinkLogin,
 } from './access.sql.ts'
 import type { BetterAuth } from './better-auth.ts'
 import { issueReset } from './password-reset.ts'
@@ -87,12 +91,7 @@ export async function resetAdministrator(
   await deps.adminDb.transaction((tx) => record(tx, deps, 'users.reset', user, before, administrator(rights)))
   await deps.identityDb.transaction(async (tx) => {
     await deleteCredentials(tx, user.id)
-    await recordUserActivity(tx, user.id, {
-      actor: system,
-      requestId: randomUUIDv7(),
-      operation: 'users.reset',
-      change: { resource: 'account', id: user.id, before: null, after: null },
-    })
+    await recordUserActivity(tx, user.id, activityOf('users.reset', user.id))
   })
   await deps.adminDb.transaction((tx) => makeAdministrator(tx, user.id, rights))
   return issueCredentials(deps, user.id, email)
@@ -114,6 +113,44 @@ export async function issuePasswordReset(
   return deps.identityDb.transaction((tx) => issueReset(tx, user.id))
 }
 
+/**
+ * Removes the authenticator, the backup codes and the passkeys of a user, who then signs in with the password alone, and
+ * revokes all sessions and tokens. Passkeys are removed because a lost device may hold them, and one that asks for no PIN would
+ * then be enough to sign in.
+ */
+export async function resetSecondFactor(
+  { reason, ...deps }: Pick<AdministratorDeps, 'adminDb' | 'identityDb'> & { reason: string },
+  email: string,
+): Promise<void> {
+  // The order matters: even an interrupted run is recorded in the audit log, and can be repeated.
+  const userId = await deps.adminDb.transaction(async (tx) => {
+    const user = await lockSignInUser(tx, { email })
+    if (!user) throw new UsageError(`There is no user with the address ${email}.`)
+    requireCustomer(user)
+    if (!user.two_factor_enabled) throw new UsageError(`${email} has no second factor.`)
+    await endSessions(tx, user.id)
+    const before = { two_factor_enabled: true, token_generation: user.token_generation }
+    const after = { two_factor_enabled: false, token_generation: user.token_generation + 1 }
+    await record(tx, { reason }, 'users.reset-second-factor', user, before, after)
+    return user.id
+  })
+  await deps.identityDb.transaction(async (tx) => {
+    // An administrator may have granted the role since.
+    const user = await lockSignInUser(tx, { id: userId })
+    if (!user) return
+    requireCustomer(user)
+    await deleteSecondFactor(tx, userId)
+    await recordUserActivity(tx, userId, activityOf('users.reset-second-factor', userId))
+  })
+}
+
+function requireCustomer({ email, role }: { email: string; role: string }): void {
+  if (role !== 'admin') return
+  throw new UsageError(
+    `${email} is an administrator, and administrators need a second factor. To issue new credentials, run: postern admin reset --email ${email}`,
+  )
+}
+
 /** Links an external issuer's subject to this user. */
 export async function linkAdministrator(
   deps: AdministratorDeps,
@@ -123,14 +160,52 @@ export async function linkAdministrator(
 ): Promise<void> {
   const { outcome } = await deps.adminDb.transaction(async (tx) => {
     const linked = await linkLogin(tx, email, issuer, subject)
+    if (!linked.user) return linked
     // The subject is omitted, because it is often an email address and audit rows cannot be erased.
-    if (linked.user) await record(tx, deps, 'users.link', linked.user, null, { issuer })
+    const { id } = linked.user
+    await recordUserActivity(tx, id, activityOf('users.link', id, { before: null, after: { issuer } }))
+    await record(tx, deps, 'users.link', linked.user, null, { issuer })
     return linked
   })
   if (outcome === 'no such user') throw new UsageError(`There is no user with the address ${email}.`)
   if (outcome === 'taken')
     throw new UsageError(`The subject ${subject} of ${issuer} is already linked to another user.`)
 }
+
+/**
+ * Removes the link, and revokes all of the user's sessions and tokens: the person may have signed in through the issuer. The
+ * issuer's tokens of before stay invalid if the subject is linked again.
+ */
+export async function unlinkAdministrator(
+  deps: Pick<AdministratorDeps, 'adminDb' | 'reason'>,
+  email: string,
+  issuer: string,
+  subject: string,
+): Promise<void> {
+  await deps.adminDb.transaction(async (tx) => {
+    const user = await lockSignInUser(tx, { email })
+    if (!user) throw new UsageError(`There is no user with the address ${email}.`)
+    if (!(await unlinkLogin(tx, user.id, issuer, subject))) {
+      throw new UsageError(`The subject ${subject} of ${issuer} is not linked to ${email}.`)
+    }
+    await endSessions(tx, user.id)
+    const change = { before: { issuer }, after: null }
+    await recordUserActivity(tx, user.id, activityOf('users.unlink', user.id, change))
+    await record(tx, deps, 'users.unlink', user, { issuer }, null)
+  })
+}
+
+/** The user sees that the operator made the change, and not which person. */
+const activityOf = (
+  operation: ShellOperation,
+  userId: number,
+  change: { before: object | null; after: object | null } = { before: null, after: null },
+): ActivityEntry => ({
+  actor: system,
+  requestId: randomUUIDv7(),
+  operation,
+  change: { resource: 'account', id: userId, ...change },
+})
 
 const administrator = (rights: Rights) => ({ role: 'admin', rights, is_active: true })
 

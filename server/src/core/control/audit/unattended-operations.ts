@@ -9,6 +9,8 @@ export const shellOperations = [
   'users.link',
   'users.reset',
   'users.reset-password',
+  'users.reset-second-factor',
+  'users.unlink',
 ] as const
 
 export type ShellOperation = (typeof shellOperations)[number]
