@@ -18,7 +18,7 @@ export interface Operation {
   description: string
   security: Record<string, string[]>[]
   parameters?: Parameter[]
-  requestBody?: { content: Record<string, Media> }
+  requestBody?: { required?: boolean; content: Record<string, Media> }
   responses: Record<string, Response>
   'x-roles'?: string[]
   'x-scopes'?: string[]

@@ -27,9 +27,16 @@ export function callOf(document: Document, method: string, path: string, operati
   return {
     method: method.toUpperCase(),
     url: `${origin}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`,
-    body: Object.values(requestBody?.content ?? {})[0]?.example,
+    body: bodyOf(requestBody),
     credential: credentialOf(operation, path),
   }
+}
+
+/** Undefined if the request needs no body and the example has no fields. */
+function bodyOf(requestBody: Operation['requestBody']): unknown {
+  const example = Object.values(requestBody?.content ?? {})[0]?.example
+  const isEmpty = typeof example === 'object' && example !== null && Object.keys(example).length === 0
+  return isEmpty && !requestBody?.required ? undefined : example
 }
 
 function credentialOf({ security }: Operation, path: string): Credential {

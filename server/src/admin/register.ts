@@ -3,6 +3,7 @@ import type { TObject } from 'typebox'
 import type { Actor } from '../core/control/audit/record.ts'
 import { refuseOtherMethods } from '../platform/http/allowed-methods.ts'
 import {
+  acceptsNoBody,
   bodyFault,
   checks,
   idempotencyKeyOf,
@@ -16,13 +17,15 @@ import { namingMissingProject } from './missing-project.ts'
 import { type AdminDeps, isMutation, type Mutation, type Query } from './operation.ts'
 import { type MutationRequest, perform } from './pipeline.ts'
 import { isDryRun } from './preview.ts'
-import { documentedBody } from './reason.ts'
+import { alwaysNeedsReason, documentedBody } from './reason.ts'
 import { methodOf, schemaOf } from './schema.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Shown in the OpenAPI document instead of the schema that is validated. */
     documentedBody?: TObject
+    /** Documents that the request needs no body. */
+    isBodyOptional?: boolean
     /** A POST that changes nothing. */
     isRead?: boolean
   }
@@ -43,7 +46,11 @@ export function registerOperations(
       ...(isMutation(operation)
         ? {
             bodyLimit: operation.bodyLimitBytes ?? ordinaryBodyLimitBytes,
-            config: { documentedBody: documentedBody(operation), allowsEmptyBody: true },
+            config: {
+              documentedBody: documentedBody(operation),
+              isBodyOptional: acceptsNoBody(operation) && !alwaysNeedsReason(operation),
+              allowsEmptyBody: true,
+            },
             preValidation: [requireBody(operation), ...checks],
             schemaErrorFormatter: bodyFault(operation),
             handler: (request, reply) => mutate(operation, request, reply, deps),

@@ -3,6 +3,7 @@ import Type, { type TObject } from 'typebox'
 import { missingProject } from '../core/control/projects/projects.ts'
 import { refuseOtherMethods, type SupportedRoute } from '../platform/http/allowed-methods.ts'
 import {
+  acceptsNoBody,
   bodyFault,
   checks,
   idempotencyKeyOf,
@@ -34,6 +35,7 @@ export function registerOperations(
         config: {
           access: { operation: operation.id, project: routePath.project, isLarge: isLarge(operation) },
           allowsEmptyBody: true,
+          isBodyOptional: operation.shape !== 'query' && acceptsNoBody(operation),
           ...documentedBodyOf(operation),
         },
         ...bodyChecks(operation),

@@ -11,6 +11,7 @@ import {
   mutationHeaders,
   mutationProblems,
   problems,
+  Replayed,
   ruleCodes,
   successHeaders,
 } from '../platform/http/route-schema.ts'
@@ -99,13 +100,13 @@ function successesOf(operation: CustomerOperation): object {
     }
     case 'custom': {
       const { status, means } = operation.success
-      return { [status]: answered(means, operation.answer) }
+      return { [status]: { ...answered(means, operation.answer), headers: Replayed } }
     }
     case 'mutation': {
       const { kind, answer, means = meaningOf[kind], runsIn, hasVersion = kind !== 'enqueue' } = operation
       if (kind === 'delete') return { 204: { ...deleted, description: means } }
-      const headers = runsIn === 'mail' ? {} : { headers: successHeaders(kind, hasVersion) }
-      return { [successOfKind[kind]]: { ...answered(means, answer), ...headers } }
+      const headers = successHeaders(kind, hasVersion && runsIn !== 'mail')
+      return { [successOfKind[kind]]: { ...answered(means, answer), headers } }
     }
   }
 }

@@ -124,8 +124,9 @@ function withOneClick(headers: readonly Header[]): Header[] {
   return [...headers, { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' }]
 }
 
-const maxAttachments = 50
-const maxFilenameLength = 200
+export const maxAttachments = 50
+export const maxFilenameLength = 200
+export const maxContentIdLength = 200
 // RFC 2045 §5.1, with parameters that are plain tokens or quoted strings without escapes.
 const token = "[\\w!#$%&'*+.^`{|}~-]{1,80}"
 const contentType = new RegExp(
@@ -133,6 +134,9 @@ const contentType = new RegExp(
   'u',
 )
 const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
+
+const isContentId = (text: string): boolean =>
+  text.length <= maxContentIdLength && /^[\x21-\x3b\x3d\x3f-\x7e]+$/.test(text)
 
 /** Undefined if all attachments are valid. */
 export function attachmentsFault(attachments: readonly Attachment[]): string | undefined {
@@ -148,8 +152,10 @@ export function attachmentsFault(attachments: readonly Attachment[]): string | u
       return fault('content type is composite; send it as application/octet-stream')
     }
     if (!isBase64(content)) return fault('content is not base64')
-    if (content_id !== null && !/^[\x21-\x3b\x3d\x3f-\x7e]{1,200}$/.test(content_id)) {
-      return fault('content id is not 1 to 200 printable ASCII characters without <, > and spaces')
+    if (content_id !== null && !isContentId(content_id)) {
+      return fault(
+        `content id is not 1 to ${maxContentIdLength} printable ASCII characters without <, > and spaces`,
+      )
     }
   }
   return undefined

@@ -29,7 +29,8 @@ Only \`/v1/auth\` uses a cookie, which identifies the session.
 
 ## Requests
 
-- Request bodies are JSON, sent with \`Content-Type: application/json\`. Administrative DELETE requests also have a body.
+- Request bodies are JSON, sent with \`Content-Type: application/json\`. An operation whose body is
+  optional also accepts a request without a body. Administrative DELETE requests have a body, for the \`reason\`.
   Types are strict (\`"1"\` is not \`1\`), and unknown fields and query parameters are rejected.
 - Identifiers in paths are plain decimal numbers.
 - Timestamps are RFC 3339 in UTC with milliseconds, such as \`2026-11-14T09:30:00.000Z\`. Only audit log exports use
@@ -63,9 +64,10 @@ version; editing a domain always counts as a change.
 
 ## Idempotency
 
-Every mutation (POST, PATCH, PUT and DELETE, but not the POST operations that only read) accepts an \`Idempotency-Key\` of your choice. The service stores the key for
-24 hours, per caller and operation. Repeating a request with the same key returns the first response and has no further
-effect. A different request with the same key returns 422 \`idempotency_key_reused\`. While the first request is still in
+Every mutation outside \`/v1/auth\` (POST, PATCH, PUT and DELETE, but not the POST operations that only read) accepts an
+\`Idempotency-Key\` of your choice: 1 to 255 visible ASCII characters without spaces. The service stores the key for
+24 hours, per caller and operation. Repeating a request with the same key returns the first response, with the header
+\`Idempotent-Replayed: true\`, and has no further effect. A different request with the same key returns 422 \`idempotency_key_reused\`. While the first request is still in
 progress, the response is 409 \`request_in_progress\`. Only successful responses are stored. A secret is returned only
 once: a repeated request returns 409 \`secret_already_revealed\` and the \`Location\` of the created resource. A POST that
 only reads, because its input is long, has no \`Idempotency-Key\`, preview or reason.

@@ -29,11 +29,12 @@ export interface Operation {
   description: string | undefined
   security: object[] | undefined
   parameters: { in: string; name: string; schema: Schema | undefined }[] | undefined
-  requestBody: { content: Content | undefined } | undefined
+  requestBody: { required?: boolean; content: Content | undefined } | undefined
   responses: Record<
     string,
     { description: string; headers: Content | undefined; content: Content | undefined }
   >
+  'x-body-optional'?: true
 }
 
 type Content = Record<string, { schema: Schema | undefined }>
@@ -66,6 +67,7 @@ export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void 
         schema: {
           ...schema,
           ...(route.config?.documentedBody ? { body: route.config.documentedBody } : {}),
+          ...(route.config?.isBodyOptional ? { [bodyOptional]: true } : {}),
           // A route for all methods is a fallback for unknown paths, not an operation.
           ...(Array.isArray(route.method) ? { hide: true } : {}),
         },
@@ -88,6 +90,9 @@ export function registerOpenapi(app: HttpServer, addressLimit: RateLimit): void 
     return reply.type('application/json; charset=utf-8').send(text)
   })
 }
+
+/** Marks an operation that needs no body until `finishOperation`, because the plugin documents every body as required. */
+const bodyOptional = 'x-body-optional'
 
 /** Called once the server is ready. */
 export const openapiDocument = (app: HttpServer): OpenapiDocument =>
@@ -140,8 +145,18 @@ function finish({ openapi, info, servers, paths, components }: OpenapiDocument):
 
 /** The document with named schemas, and with its members in an order that does not depend on the source. */
 function finishOperation(operation: Operation, named: NamedSchemas): Operation {
-  const { operationId, tags, summary, description, security, parameters, requestBody, responses, ...rest } =
-    operation
+  const {
+    operationId,
+    tags,
+    summary,
+    description,
+    security,
+    parameters,
+    requestBody,
+    responses,
+    [bodyOptional]: isBodyOptional = false,
+    ...rest
+  } = operation
   const finishContent = (content: Content | undefined): Content | undefined =>
     content &&
     mapValues(content, (media) => ({ ...media, schema: media.schema && named.refer(media.schema) }))
@@ -160,7 +175,11 @@ function finishOperation(operation: Operation, named: NamedSchemas): Operation {
         ...others,
         schema: schema && named.refer(schema),
       })),
-    requestBody: requestBody && { ...requestBody, content: finishContent(requestBody.content) },
+    requestBody: requestBody && {
+      ...requestBody,
+      required: !isBodyOptional,
+      content: finishContent(requestBody.content),
+    },
     responses: mapValues(responses, (response) => ({
       ...response,
       headers: finishContent(response.headers),

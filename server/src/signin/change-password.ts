@@ -12,7 +12,7 @@ export const changePassword = signInOperation({
     'The new password must have at least 12 characters. All your sessions are revoked, and access tokens issued from them become invalid. The response sets the cookie for a new session.',
   needsSession: true,
   body: Type.Object(
-    { current_password: Password, new_password: Password },
+    { current_password: Password, new_password: Type.String({ minLength: 12, maxLength: 128 }) },
     {
       additionalProperties: false,
       examples: [

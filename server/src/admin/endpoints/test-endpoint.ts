@@ -11,7 +11,7 @@ export const testEndpointOperation = adminOperation({
   path: '/admin/projects/:project_id/endpoints/:id/test',
   summary: 'Send a test event to an endpoint',
   description:
-    'Sends an event of type `endpoint.test` to this endpoint only, signed like any other event. Delivery is asynchronous; `endpoints.attempts` lists the result. The endpoint must be active. The number of test events per minute is limited.',
+    'Sends an event of type `endpoint.test` to this endpoint only, signed like any other event. Delivery is asynchronous; `endpoints.attempts` lists the result. The endpoint must be active. Ten test events per minute can be sent to an endpoint, unless the operator configures a different limit.',
   params: ProjectItemParams,
   body: {},
   example: { reason: 'The customer reports missing events' },

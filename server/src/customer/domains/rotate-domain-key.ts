@@ -11,7 +11,7 @@ export const rotateDomainKeyOperation = customerOperation({
   path: '/projects/:project_id/domains/:id/rotate',
   summary: "Rotate a domain's DKIM key",
   description:
-    "Generates a new DKIM key. Mail is signed with the current key until the new key's record is found in DNS, and with the new key from then on. The private key is never returned. Not available if the provider manages the keys. Returns `limit_exceeded` if `max_dkim_rotations_per_day` or `max_dkim_keys_per_day` would be exceeded.",
+    "Generates a new DKIM key. Mail is signed with the current key until the new key's record is found in DNS, and with the new key from then on. The private key is never returned. Returns `validation_failed` for a domain on Amazon SES, which manages and rotates the keys itself. Returns `limit_exceeded` if `max_dkim_rotations_per_day` or `max_dkim_keys_per_day` would be exceeded.",
   params: ItemParams,
   body: {},
   refusals: ['limit_exceeded'],

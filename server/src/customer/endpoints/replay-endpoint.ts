@@ -10,7 +10,7 @@ export const replayEndpointOperation = customerOperation({
   path: '/projects/:project_id/endpoints/:id/replay',
   summary: 'Replay events to an endpoint',
   description:
-    'Redelivers one event (`event_id`) or all events in a time range (`from` and `to`), with their original `webhook-id`. The replay is asynchronous. A time range is replayed gradually, and only one range per endpoint can be replayed at a time. `endpoints.attempts` shows the results. The endpoint must be active. The number of single-event replays per minute is limited.',
+    'Redelivers either one event (`event_id`) or the events in a time range (`from` and `to`), with their original `webhook-id`. The replay is asynchronous. A time range is replayed gradually, and only one range per endpoint can be replayed at a time. `endpoints.attempts` shows the results. The endpoint must be active. The range cannot be longer than events are kept: 30 days, unless the operator configures a different retention period. By default, 60 single events per minute can be replayed to an endpoint.',
   params: ItemParams,
   body: ReplayFields,
   example: replayExample,

@@ -10,7 +10,7 @@ export const testEndpointOperation = customerOperation({
   path: '/projects/:project_id/endpoints/:id/test',
   summary: 'Send a test event to an endpoint',
   description:
-    'Sends a signed event of type `endpoint.test` to this endpoint only. Delivery is asynchronous; `endpoints.attempts` shows the result. The endpoint must be active. The number of test events per minute is limited.',
+    'Sends a signed event of type `endpoint.test` to this endpoint only. Delivery is asynchronous; `endpoints.attempts` shows the result. The endpoint must be active. Ten test events per minute can be sent to an endpoint, unless the operator configures a different limit.',
   params: ItemParams,
   body: {},
   example: {},

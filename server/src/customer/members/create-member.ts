@@ -13,7 +13,7 @@ export const createMemberOperation = customerOperation({
   path: '/projects/:project_id/members',
   summary: 'Invite a member',
   description:
-    "Invites an address to the project. The response is the same whether or not the address has an account; the person becomes a member by accepting the invitation. The invitation is sent by email and expires after 14 days. Invitations count as members. Returns `limit_exceeded` if one of these limits would be exceeded: `max_pending_invitations` (see `usage.show`), the current plan's `max_users`, or the daily limits `max_invitations_per_project_per_day`, `max_invitations_per_user_per_day` and `max_invitations_per_address_per_day`.",
+    "Invites an address to the project. The response is the same whether or not the address has an account; the person becomes a member by accepting the invitation. The invitation is sent by email and expires after 14 days. Invitations count as members. Returns `already_exists` if the address is already invited or belongs to a member. Returns `limit_exceeded` if one of these limits would be exceeded: `max_pending_invitations` (see `usage.show`), the current plan's `max_users`, or the daily limits `max_invitations_per_project_per_day`, `max_invitations_per_user_per_day` and `max_invitations_per_address_per_day`.",
   params: NoParams,
   body: { email: Type.String({ maxLength: 254 }), role: AssignableRole },
   refusals: ['already_exists', 'limit_exceeded', 'project_locked'],

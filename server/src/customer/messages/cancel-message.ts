@@ -10,7 +10,7 @@ export const cancelMessageOperation = customerOperation({
   pathOfKey: '/messages/:id/cancel',
   summary: 'Cancel a scheduled message',
   description:
-    'Cancels a message that is still scheduled. Returns `in_use` if sending has started. The quota used by the message is not restored.',
+    'Cancels a message that is waiting for its `send_at`. Returns `in_use` if it was not scheduled, or if sending has started. Canceling a message again changes nothing. The quota used by the message is not restored.',
   params: MessageParams,
   body: {},
   example: {},

@@ -8,7 +8,8 @@ export const listMessageEventsQuery = customerQuery({
   path: '/projects/:project_id/messages/:id/events',
   pathOfKey: '/messages/:id/events',
   summary: "List a message's events",
-  description: 'Returns all events of a message in chronological order.',
+  description:
+    'Returns the events of a message in chronological order, at most 1,000. Events are kept for 30 days unless the operator configures a different retention period.',
   params: MessageParams,
   query: {},
   runsIn: 'mail',

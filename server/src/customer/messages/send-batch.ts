@@ -16,7 +16,7 @@ export const sendBatchOperation = customOperation({
   pathOfKey: '/messages/batch',
   summary: 'Send a batch of messages',
   description:
-    'Accepts up to 500 messages in one transaction. Each message is accepted or rejected individually. `data` contains one result per message, in the same order: either the accepted message or the error. If the project cannot send at all, for example because its quota is exhausted, a body larger than 64 KiB is rejected as a whole before it is read.',
+    'Accepts up to 500 messages, each with the fields of `messages.send`. Each message is accepted or rejected individually, and the response is 202 even if all of them are rejected. `data` contains one result per message, in the same order: either the accepted message or the error. The limit of 36 MiB applies to the whole body, and an `Idempotency-Key` to the whole batch. If the project cannot send at all, for example because its quota is exhausted, a body larger than 64 KiB is rejected as a whole before it is read.',
   params: NoParams,
   query: {},
   body: sendingBodies['messages.send-batch'],

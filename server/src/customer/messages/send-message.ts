@@ -1,5 +1,5 @@
 import type { AcceptResult } from '../../core/mail/messages/accept-request.ts'
-import { Accepted, messageExample } from '../../core/mail/messages/wire.ts'
+import { Accepted, documentedMessageFields, messageExample } from '../../core/mail/messages/wire.ts'
 import { NoParams } from '../../platform/http/parameters.ts'
 import { asResponse, type HttpResponse } from '../../platform/http/response.ts'
 import { customOperation } from '../operation.ts'
@@ -25,10 +25,11 @@ export const sendMessageOperation = customOperation({
   pathOfKey: '/messages',
   summary: 'Send a message',
   description:
-    "Accepts a message for sending and responds once it is stored. Checks run in this order: the project is not locked, its subscription is active, the sender's domain belongs to the project and is verified (and is the API key's domain, if the key is bound to one), the provider is allowed, and the message is well formed, with at most 50 recipients and 25 MiB. Suppressed recipients are skipped, and an event is recorded for each of them. Every other recipient counts as one message against the daily and monthly quotas. If the project cannot send at all, for example because its quota is exhausted, a body larger than 64 KiB is rejected before it is read, even if every recipient is suppressed.",
+    "Accepts a message and responds once it is stored. Postern then sends it; `messages.show` and webhook events report the result for each recipient. After the format of the request, Postern checks the following in this order, and returns the first error: the project is not locked, its subscription is active, the sender's domain belongs to the project and is verified (and is the API key's domain, if the key is bound to one), the provider is allowed, and the message is well formed, with at most 50 recipients and 25 MiB (attachments count as Base64). Suppressed recipients are skipped, with an event for each of them. Every other recipient counts as one message against the daily and monthly quotas. The body can have up to 36 MiB. If the project cannot send at all, for example because its quota is exhausted, a body larger than 64 KiB is rejected before it is read, even if every recipient is suppressed.",
   params: NoParams,
   query: {},
   body: sendingBodies['messages.send'],
+  documentedBody: documentedMessageFields,
   bodyLimitBytes: messageBodyLimitBytes,
   example: messageExample,
   refusals: sendingRefusals,

@@ -14,7 +14,9 @@ export const listNoticesQuery = customerQuery({
   params: NoParams,
   query: {
     ...PageQuery,
-    in_force: Type.Optional(Type.Boolean({ description: 'Only interventions that have not ended.' })),
+    in_force: Type.Optional(
+      Type.Boolean({ description: 'If true, only interventions that have not ended. Default: false.' }),
+    ),
   },
   answer: listOf(Notice),
   async run({ tx, projectId, query }) {

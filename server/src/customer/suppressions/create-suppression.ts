@@ -16,7 +16,7 @@ export const createSuppressionOperation = customerOperation({
   pathOfKey: '/suppressions',
   summary: 'Suppress an address',
   description:
-    'Stops the project from sending to an address. If the address is already suppressed, the existing suppression is returned unchanged. Returns `limit_exceeded` if `max_suppressions` would be exceeded. Only suppressions added by `suppressions.create` count toward this limit.',
+    'Stops the project from sending to an address. If the address is already suppressed, the existing suppression is returned unchanged. Returns `limit_exceeded` if `max_suppressions` would be exceeded. Only suppressions whose `reason` is `manual` count toward this limit.',
   params: NoParams,
   body: { address: SuppressedAddress },
   refusals: ['limit_exceeded'],

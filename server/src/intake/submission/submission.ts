@@ -1,5 +1,6 @@
 import type { SMTPServerOptions } from 'smtp-server'
-import { maxMessageBytes, maxRecipients } from '../../core/mail/messages/draft.ts'
+import { maxMessageBytes } from '../../core/mail/messages/draft.ts'
+import { maxRecipients } from '../../core/mail/messages/wire.ts'
 import type { Certificate } from '../smtp/certificate.ts'
 import { type Listener, listen } from '../smtp/listener.ts'
 import { refusalOf } from '../smtp/replies.ts'

@@ -35,12 +35,15 @@ export async function refuseManyValues({ body }: FastifyRequest): Promise<void> 
   else if (hasManyValues(body)) throw manyValues()
 }
 
-/** Accepts a DELETE or a rotation without a body, unless the operation has fields. */
+/** Such as a DELETE or a rotation. An operation with fields needs a body even if all of them are optional. */
+export const acceptsNoBody = ({ body }: { body: object }): boolean => Object.keys(body).length === 0
+
+/** Treats a missing body as an empty object, unless the operation has fields. */
 export const requireBody =
-  ({ body }: { body: object }) =>
+  (operation: { body: object }) =>
   async (request: FastifyRequest): Promise<void> => {
     if (request.body !== undefined) return
-    if (Object.keys(body).length > 0) {
+    if (!acceptsNoBody(operation)) {
       throw new PosternError('invalid_json', 'The body is empty; send a JSON object.')
     }
     request.body = {}

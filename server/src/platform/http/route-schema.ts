@@ -9,12 +9,12 @@ const IdempotencyKey = Type.String({
   minLength: 1,
   maxLength: 255,
   description:
-    'A value of your choice. Repeating the same request within 24 hours returns the first response and has no further effect.',
+    'A value of your choice: visible ASCII characters without spaces. Repeating the same request within 24 hours returns the first response, with the header `Idempotent-Replayed: true`, and has no further effect.',
 })
 
 const IfMatch = Type.String({
   description:
-    'The `ETag` from an earlier response. If the resource has changed since, the request is rejected with 412.',
+    'The `ETag` from an earlier response. If the resource has changed since, the request is rejected with 412. Without this header, the request is not compared with the current version.',
 })
 
 /** The request headers of a mutation. */
@@ -27,10 +27,11 @@ export const mutationHeaders = (kind: Kind) =>
 const Location = { type: 'string', description: 'The path of the resource.' }
 export const ETag = { ETag: { type: 'string', description: "The resource's version, for If-Match." } }
 
-const Replayed = {
+export const Replayed = {
   'Idempotent-Replayed': {
     type: 'string',
-    description: '`true` if this is the stored response to an earlier request.',
+    description:
+      '`true` if this is the stored response to an earlier request with the same `Idempotency-Key`. Otherwise, the header is absent.',
   },
 }
 const RetryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }

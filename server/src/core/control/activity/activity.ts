@@ -176,7 +176,7 @@ export const Activity = Type.Object(
       { additionalProperties: false, description: 'Fields are null if they are unknown or were erased.' },
     ),
     request_id: Type.String(),
-    operation: Type.String(),
+    operation: Type.String({ description: 'The id of the operation, such as `domains.create`.' }),
     resource_type: Type.String(),
     resource_id: nullable(Type.String()),
     before: Values,

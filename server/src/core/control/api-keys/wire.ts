@@ -6,7 +6,8 @@ export const maxNetworks = 100
 
 const Expiry = Type.String({
   format: 'date-time',
-  description: 'RFC 3339 timestamp with offset, stored with millisecond precision.',
+  description:
+    'When the key expires: a time in the future. Null: never. RFC 3339 with an offset, stored with milliseconds.',
   examples: ['2027-01-01T00:00:00Z'],
 })
 

@@ -44,7 +44,10 @@ export const Domain = Type.Object(
       {
         id: Type.Integer(),
         provider: MtaProvider,
-        state: oneOf(['registering', 'registered', 'retiring', 'retired', 'error']),
+        state: oneOf(['registering', 'registered', 'retiring', 'retired', 'error'], {
+          description:
+            'The registration with the provider. `error`: the last attempt failed; Postern tries again. `retiring` and `retired`: replaced or deleted.',
+        }),
         selector: nullable(
           Type.String({
             description: 'Selector of the DKIM key in use. Null if the provider manages the keys.',

@@ -11,7 +11,9 @@ export const Endpoint = Type.Object(
     url: Type.String(),
     events: Type.Array(oneOf(eventTypes)),
     is_active: Type.Boolean(),
-    disabled_reason: nullable(Type.String({ description: 'Why the endpoint was disabled automatically.' })),
+    disabled_reason: nullable(
+      Type.String({ description: 'Why the endpoint was disabled automatically. Null if it was not.' }),
+    ),
     secret_hint: Type.String({ description: 'The last four characters of the secret, without the padding.' }),
     secret_rotated_at: nullable(Timestamp),
     last_success_at: nullable(Timestamp),
@@ -38,13 +40,29 @@ export const EndpointWithSecret = Type.Object(
 /** The editable fields, always sent as a whole. */
 export const EndpointFields = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
-  url: Type.String({ maxLength: 2048, description: 'An `https` URL.' }),
-  events: Type.Array(oneOf(eventTypes), { uniqueItems: true, maxItems: eventTypes.length }),
-  is_active: Type.Boolean(),
+  url: Type.String({
+    maxLength: 2048,
+    description: 'An `https` URL with a public host, without a user name, a password and a fragment.',
+  }),
+  events: Type.Array(oneOf(eventTypes), {
+    uniqueItems: true,
+    maxItems: eventTypes.length,
+    description: 'The types of events to deliver.',
+  }),
+  is_active: Type.Boolean({
+    description:
+      'Whether events are delivered. Events that occur while the endpoint is inactive can be replayed.',
+  }),
 }
 
 /** A new endpoint is active by default. */
-export const NewEndpointFields = { ...EndpointFields, is_active: Type.Optional(EndpointFields.is_active) }
+export const NewEndpointFields = {
+  ...EndpointFields,
+  is_active: Type.Optional({
+    ...EndpointFields.is_active,
+    description: 'Whether events are delivered. Default: true.',
+  }),
+}
 
 export const endpointExamples = {
   create: {
@@ -126,7 +144,7 @@ export const DeliveryAttempt = Type.Object(
         '`delivered`: the endpoint responded with 2xx. `failed`: the attempt failed, and delivery will be retried. `given_up`: the last attempt in the retry period failed. `gone`: the endpoint responded with 410, which disables it.',
     }),
     status: nullable(Type.Integer({ description: 'HTTP status of the response; null if there was none.' })),
-    latency_ms: Type.Integer(),
+    latency_ms: Type.Integer({ description: 'How long the attempt took, in milliseconds.' }),
     response: nullable(Type.String({ description: 'The first KB of the response.' })),
     error: nullable(Type.String({ description: 'Why there was no response.' })),
     created_at: Timestamp,

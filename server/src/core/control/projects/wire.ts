@@ -56,7 +56,10 @@ export const CustomerProject = Type.Object(
     role: oneOf(roles, { description: 'Your role in the project.' }),
     is_locked: Project.properties.is_locked,
     allow_service_mta: Project.properties.allow_service_mta,
-    reputation_score: Score,
+    reputation_score: {
+      ...Score,
+      description: 'From 0 to 100, computed from the results of the last seven days. 100 is the best.',
+    },
     plan: CustomerPlan,
     created_at: Timestamp,
     updated_at: Timestamp,

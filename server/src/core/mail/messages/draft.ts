@@ -7,7 +7,7 @@ import {
 } from '../../../formats/content.ts'
 import { readMailbox } from '../../../formats/mailbox.ts'
 import { PosternError } from '../../../platform/errors.ts'
-import type { MessageRequest } from './wire.ts'
+import { type MessageRequest, maxRecipients } from './wire.ts'
 
 /** A validated message, before the checks that determine whether it can be sent. */
 export interface Draft {
@@ -47,7 +47,6 @@ export type ReadDraft =
   | { draft: Draft; senderDomain: string }
   | { fault: PosternError; senderDomain: string | null }
 
-export const maxRecipients = 50
 export const maxMessageBytes = 25 * 1024 * 1024
 const maxAheadMs = 30 * 24 * 3600_000
 

@@ -1,8 +1,11 @@
 import Type, { type Static } from 'typebox'
+import { maxAttachments, maxContentIdLength, maxFilenameLength } from '../../../formats/content.ts'
 import { eventTypes } from '../../shared/events.ts'
 import { MessageId, nullable, oneOf, Timestamp } from '../../shared/wire.ts'
 
 // The schemas of messages and their events.
+
+export const maxRecipients = 50
 
 const Mailbox = Type.String({
   maxLength: 1000,
@@ -10,51 +13,82 @@ const Mailbox = Type.String({
   examples: ['Ada <ada@example.com>'],
 })
 
-const Attachment = Type.Object(
-  {
-    filename: Type.String({ minLength: 1, maxLength: 255 }),
-    content: Type.String({ description: 'Base64.' }),
-    content_type: Type.Optional(
-      Type.String({ maxLength: 255, description: 'Defaults to application/octet-stream.' }),
-    ),
-    content_id: Type.Optional(
-      nullable(
+interface Limits {
+  recipients: number
+  attachments: number
+  filename: number
+  contentId: number
+}
+
+const attachmentOf = ({ filename, contentId }: Pick<Limits, 'filename' | 'contentId'>) =>
+  Type.Object(
+    {
+      filename: Type.String({
+        minLength: 1,
+        maxLength: filename,
+        description: 'Without slashes, backslashes and control characters.',
+      }),
+      content: Type.String({ description: 'Base64 (RFC 4648, section 4), with padding.' }),
+      content_type: Type.Optional(
         Type.String({
-          minLength: 1,
           maxLength: 255,
-          description: 'Lets `html` reference the attachment as cid:….',
+          description:
+            'The MIME type, with its parameters. Default: `application/octet-stream`. `multipart/*` and `message/*` are rejected.',
+          examples: ['application/pdf'],
         }),
       ),
-    ),
-  },
-  { additionalProperties: false },
-)
+      content_id: Type.Optional(
+        nullable(
+          Type.String({
+            minLength: 1,
+            maxLength: contentId,
+            description: 'With `logo`, `html` can refer to the attachment as `cid:logo`. Printable ASCII.',
+          }),
+        ),
+      ),
+    },
+    { additionalProperties: false },
+  )
 
 export const MessageParams = Type.Object({ id: MessageId }, { additionalProperties: false })
 
-export const messageFields = {
-  from: Mailbox,
-  to: Type.Array(Mailbox, { maxItems: 1000 }),
-  cc: Type.Optional(Type.Array(Mailbox, { maxItems: 1000 })),
-  bcc: Type.Optional(Type.Array(Mailbox, { maxItems: 1000 })),
+const fieldsWith = ({ recipients, attachments, ...ofAttachment }: Limits) => ({
+  from: {
+    ...Mailbox,
+    description:
+      'The sender: an address at a verified domain of the project, or a name with the address in angle brackets.',
+  },
+  to: Type.Array(Mailbox, {
+    maxItems: recipients,
+    description:
+      'Can be empty if `cc` or `bcc` is not. `to`, `cc` and `bcc` together can have at most 50 recipients. An address that occurs more than once is one recipient and gets one copy.',
+  }),
+  cc: Type.Optional(Type.Array(Mailbox, { maxItems: recipients })),
+  bcc: Type.Optional(Type.Array(Mailbox, { maxItems: recipients, description: 'Not shown in the message.' })),
   reply_to: Type.Optional(Type.Array(Mailbox, { maxItems: 10 })),
-  subject: Type.String({ maxLength: 998 }),
-  text: Type.Optional(nullable(Type.String())),
+  subject: Type.String({ maxLength: 998, description: 'Without line breaks and control characters.' }),
+  text: Type.Optional(
+    nullable(Type.String({ description: 'The plain text. A message needs `text`, `html` or both.' })),
+  ),
   html: Type.Optional(nullable(Type.String())),
   headers: Type.Optional(
     Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 2000 }), {
       description:
-        'Additional header fields. If the List-Unsubscribe field contains an HTTPS URL, one-click unsubscribe (RFC 8058) is added.',
+        'Additional header fields, at most 50. Fields that Postern or other mail servers set, such as `From`, `Content-Type` or `DKIM-Signature`, are rejected. If `List-Unsubscribe` contains an HTTPS URL, Postern adds `List-Unsubscribe-Post` for one-click unsubscribe (RFC 8058), which counts as a field.',
     }),
   ),
-  attachments: Type.Optional(Type.Array(Attachment, { maxItems: 100 })),
+  attachments: Type.Optional(Type.Array(attachmentOf(ofAttachment), { maxItems: attachments })),
   tags: Type.Optional(
-    Type.Array(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), { maxItems: 10, uniqueItems: true }),
+    Type.Array(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), {
+      maxItems: 10,
+      uniqueItems: true,
+      description: 'Returned with the message and in its webhook events. `messages.list` can filter by tag.',
+    }),
   ),
   metadata: Type.Optional(
     Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 500 }), {
       maxProperties: 20,
-      description: 'Your own data, returned with the message and its events.',
+      description: 'Your own data, returned with the message and in its webhook events.',
     }),
   ),
   send_at: Type.Optional(
@@ -62,13 +96,31 @@ export const messageFields = {
       Type.String({
         format: 'date-time',
         description:
-          'At most 30 days in the future. The message counts against the quota for the day on which it is accepted.',
+          'When to send the message, at most 30 days in the future. If it is null, absent or in the past, the message is sent immediately. The message counts against the quota of the day on which it is accepted.',
       }),
     ),
   ),
+})
+
+/**
+ * The limits of the request's format, which is checked before the sender. They only keep the request small: draft.ts and
+ * formats/content.ts check the real limits, after the sender (`realLimits`).
+ */
+export const messageFields = fieldsWith({ recipients: 1000, attachments: 100, filename: 255, contentId: 255 })
+
+export const ReceivedMessage = Type.Object(messageFields, { additionalProperties: false })
+
+const realLimits: Limits = {
+  recipients: maxRecipients,
+  attachments: maxAttachments,
+  filename: maxFilenameLength,
+  contentId: maxContentIdLength,
 }
 
-export const MessageRequest = Type.Object(messageFields, {
+/** For the OpenAPI document. */
+export const documentedMessageFields = fieldsWith(realLimits)
+
+export const MessageRequest = Type.Object(documentedMessageFields, {
   title: 'MessageRequest',
   additionalProperties: false,
 })
@@ -97,11 +149,24 @@ export const recipientStatuses = [
 export type RecipientStatus = (typeof recipientStatuses)[number]
 
 const Status = oneOf(recipientStatuses, {
-  description: 'A message has the status of its least advanced recipient.',
+  description: 'The status of the least advanced recipient; `recipients` explains the values.',
+})
+
+const RecipientStatusField = oneOf(recipientStatuses, {
+  description:
+    '`scheduled`: waiting for `send_at`. `queued`: waiting to be sent. `held`: queued, but the project cannot send at present. `sent`: handed over to the provider. `deferred`: a temporary failure; Postern or the provider tries again. `delivered`: accepted by the recipient’s mail server. `bounced`: rejected permanently. `failed`: not delivered in time, or for another reason. `complained`: the recipient reported the message as spam. `suppressed`: skipped, because the address is suppressed. `canceled`: canceled while scheduled.',
 })
 
 export const Accepted = Type.Object(
-  { id: MessageId, status: { ...Status, examples: ['queued'] }, created_at: Timestamp },
+  {
+    id: MessageId,
+    status: {
+      ...Status,
+      description: '`queued`, `scheduled` (see `send_at`), or `suppressed` if every recipient is suppressed.',
+      examples: ['queued'],
+    },
+    created_at: Timestamp,
+  },
   { title: 'AcceptedMessage', additionalProperties: false },
 )
 export type Accepted = Static<typeof Accepted>
@@ -118,10 +183,11 @@ export const Message = Type.Object(
         {
           address: Type.String(),
           kind: oneOf(['to', 'cc', 'bcc']),
-          status: Status,
+          status: RecipientStatusField,
           diagnostic: nullable(
             Type.String({
-              description: 'The last mail server reply for this recipient, as in the events.',
+              description:
+                'The last reply of a mail server for this recipient, as in the events. Null if there is none.',
             }),
           ),
           updated_at: Timestamp,
@@ -131,11 +197,13 @@ export const Message = Type.Object(
     ),
     tags: Type.Array(Type.String()),
     metadata: Type.Record(Type.String(), Type.String()),
-    size_bytes: Type.Integer(),
-    is_test: Type.Boolean(),
-    api_key_id: nullable(Type.Integer()),
-    user_id: nullable(Type.Integer()),
-    send_at: nullable(Timestamp),
+    size_bytes: Type.Integer({ description: 'The size of the content. Attachments count as Base64.' }),
+    is_test: Type.Boolean({
+      description: 'Sent with a `test` API key: processed, but not submitted to a provider.',
+    }),
+    api_key_id: nullable(Type.Integer({ description: 'The API key that sent the message.' })),
+    user_id: nullable(Type.Integer({ description: 'The member who sent the message.' })),
+    send_at: nullable({ ...Timestamp, description: 'Null if the message was not scheduled.' }),
     created_at: Timestamp,
   },
   { title: 'Message', additionalProperties: false },
@@ -153,7 +221,10 @@ export const FoundMessage = Type.Object(
 /** Used in the message lists for customers and for administrators. */
 export const messageFilter = {
   recipient: Type.Optional(
-    Type.String({ maxLength: 320, description: 'The full address, case-insensitive.' }),
+    Type.String({
+      maxLength: 320,
+      description: 'Messages to this address: the full address, case-insensitive.',
+    }),
   ),
   status: Type.Optional(
     oneOf(recipientStatuses, {
@@ -169,8 +240,11 @@ export const MessageEvent = Type.Object(
     id: Type.String(),
     type: oneOf(eventTypes),
     message_id: MessageId,
-    recipient: nullable(Type.String()),
-    data: Type.Record(Type.String(), Type.Unknown()),
+    recipient: nullable(Type.String({ description: 'Null for an event of the whole message.' })),
+    data: Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'As in the webhook event of this type, without `project_id`, `message_id`, `tags` and `metadata`.',
+    }),
     created_at: Timestamp,
   },
   { title: 'MessageEvent', additionalProperties: false },

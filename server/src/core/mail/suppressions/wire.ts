@@ -8,8 +8,13 @@ export type SuppressionReason = (typeof suppressionReasons)[number]
 export const Suppression = Type.Object(
   {
     address: Type.String({ description: 'In lower case.' }),
-    reason: oneOf(suppressionReasons),
-    message_id: nullable(Type.String({ description: 'The message that caused the suppression.' })),
+    reason: oneOf(suppressionReasons, {
+      description:
+        '`bounce`: a message bounced because the mailbox does not exist or is disabled. `complaint`: the recipient reported a message as spam. `manual`: created or imported.',
+    }),
+    message_id: nullable(
+      Type.String({ description: 'The message that caused the suppression. Null for `manual`.' }),
+    ),
     created_at: Timestamp,
   },
   { title: 'Suppression', additionalProperties: false },

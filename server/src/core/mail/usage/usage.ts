@@ -9,10 +9,15 @@ import { findDays, findDaysWithin, findHours, findLimits, findPeriods } from './
 export { findDaysWithin }
 
 /** A project's usage relative to its limits, and its daily counts for recent days. */
-const Period = Type.Object(
-  { starts_on: Type.String({ format: 'date' }), accepted: Type.Integer(), limit: Type.Integer() },
-  { additionalProperties: false },
-)
+const period = (name: string) =>
+  Type.Object(
+    {
+      starts_on: Type.String({ format: 'date', description: 'UTC.' }),
+      accepted: Type.Integer({ description: 'Recipients that count against the quota.' }),
+      limit: Type.Integer({ description: `The current plan's quota, in recipients per ${name}.` }),
+    },
+    { additionalProperties: false },
+  )
 const count = Type.Integer()
 const Outcomes = {
   ...{ sent: count, delivered: count, deferred: count, bounced: count },
@@ -26,8 +31,8 @@ const Limit = Type.Object(
 
 export const Usage = Type.Object(
   {
-    day: Period,
-    month: Period,
+    day: period('UTC day'),
+    month: period('calendar month (UTC)'),
     limits: Type.Array(Limit, {
       description:
         "The project's usage of each limit. Limits are set by the current plan or by the installation.",
@@ -41,10 +46,14 @@ export const Usage = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { description: 'The last 30 days, today first, including days without mail.' },
+      {
+        description:
+          'Recipients per day: the last 30 days (UTC), today first, including days without mail. `deferred` counts every temporary failure.',
+      },
     ),
     hours: Type.Array(Type.Object({ starts_at: Timestamp, ...Outcomes }, { additionalProperties: false }), {
-      description: 'The last 24 hours, the current one first, including hours without mail.',
+      description:
+        'Recipients per hour: the last 24 hours, the current one first, including hours without mail. `deferred` counts every temporary failure.',
     }),
   },
   { title: 'Usage', additionalProperties: false },
