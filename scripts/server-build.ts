@@ -52,6 +52,9 @@ export async function buildServer(): Promise<void> {
     dir: built,
     format: 'esm',
     chunkFileNames: 'parts/[name]-[hash].js',
+    // V8 keeps the source text in memory: twice its size if one character is not Latin-1. Lines and names stay, for stack traces.
+    comments: false,
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
     // CommonJS packages use `require` to load Node.js modules.
     banner: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`,
   })

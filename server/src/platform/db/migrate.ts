@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { UsageError } from '../errors.ts'
 import { installJobs } from '../jobs/install.ts'
@@ -41,6 +40,8 @@ export async function migrate({
   log,
   onBegin,
 }: MigrateOptions): Promise<string[]> {
+  // Loaded here, because every process imports this module but few migrate.
+  const { runner } = await import('node-pg-migrate')
   return asOperator(ownerUrl, async (client) => {
     await requireServerVersion(client)
     await acquireLock(client, log)
