@@ -209,9 +209,10 @@ create table control.system_mails (
   -- Also in the mail's Message-ID, envelope id and return path. Another id means another mail.
   id uuid primary key default gen_random_uuid(),
   kind text not null check (kind in (
-    'invitation', 'password_reset', 'sign_up', 'email_change', 'email_changed', 'forward_confirmation',
+    'invitation', 'password_reset', 'sign_up', 'email_change', 'email_changed', 'account_changed', 'forward_confirmation',
     'endpoint_disabled', 'domain_failing', 'intervention')),
-  -- The id of the member, password reset, sign-up, change of an address, forward confirmation, endpoint, domain or intervention.
+  -- The id of the member, password reset, sign-up, change of an address, change of an account, forward confirmation, endpoint,
+  -- domain or intervention.
   subject_id bigint not null,
   -- Null for mail about an account.
   project_id bigint,
@@ -378,6 +379,36 @@ grant select, insert, delete on control.email_changes to postern_identity;
 grant select (id, user_id, old_email, new_email, confirmed_at, created_at, expires_at),
       update (token_hash, undo_hash), delete
   on control.email_changes to postern_admin;
+
+-- Changes to the ways in which users sign in that are mailed to them. Kept as long as the mail (core/control/access/account-changes.ts).
+create table control.account_changes (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references control.users on delete cascade,
+  operation text not null check (length(operation) <= 100),
+  -- Further changes are not mailed for now.
+  is_last boolean not null,
+  created_at timestamptz not null default postern.now()
+);
+create index on control.account_changes (user_id, created_at);
+create index on control.account_changes (created_at);
+grant select, delete on control.account_changes to postern_admin;
+
+-- The only way to add a change: with its mail, and at most `at_most` in any hour. The caller has locked the head of the user's activity,
+-- so that changes of one user are counted one after another.
+create function control.add_account_change(of_user bigint, changed text, at_most integer, kept interval) returns void
+language sql security definer set search_path = pg_catalog as $$
+  with known as (
+    select count(*)::integer as count from control.account_changes
+     where user_id = of_user and created_at > postern.now() - interval '1 hour'
+  ), added as (
+    insert into control.account_changes (user_id, operation, is_last)
+    select of_user, changed, known.count = at_most - 1 from known where known.count < at_most
+    returning id, created_at
+  )
+  select control.add_system_mail('account_changed', id, null, created_at + kept) from added
+$$;
+revoke execute on function control.add_account_change(bigint, text, integer, interval) from public;
+grant execute on function control.add_account_change(bigint, text, integer, interval) to postern_admin, postern_identity;
 
 -- Counters per UTC day: invitations, password reset messages, sign-ups, changes of addresses and mails about interventions. `key` is the SHA-256 of the
 -- counted object, so no address is stored in plain text. Rows from earlier days are purged

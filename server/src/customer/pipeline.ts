@@ -1,3 +1,4 @@
+import { userOperation } from '../core/control/access/account-changes.ts'
 import { recordProjectActivity, recordUserActivity } from '../core/control/activity/activity.ts'
 import { publishActivity } from '../core/control/activity/relay.ts'
 import { beyond, limitExceeded } from '../core/control/caps/caps.ts'
@@ -108,7 +109,10 @@ function transactionOf(
       enter: async () => ({ caller, user }),
       async record(tx, entry, result) {
         await recordProjectActivity(tx, (result as unknown as { projectId: number }).projectId, entry)
-        if (operation.isOfUser) await recordUserActivity(tx, user.id, entry)
+        if (operation.isOfUser) {
+          const ofUser = { ...entry, operation: userOperation(entry.operation) }
+          await recordUserActivity(tx, user.id, ofUser)
+        }
       },
     }
   }

@@ -1,3 +1,4 @@
+import { purgeAccountChanges } from '../core/control/access/account-changes.ts'
 import { purgeEmailChanges } from '../core/control/access/email-change.ts'
 import { purgeFailures } from '../core/control/access/password-backoff.ts'
 import { purgeDailyCounts, purgeResets } from '../core/control/access/password-reset.ts'
@@ -72,6 +73,7 @@ export async function doChores(deps: ChoreDeps): Promise<void> {
     'failed sign-ins': () => purge(db, purgeFailures),
     'expired password resets': () => purge(db, purgeResets),
     'expired changes of addresses': () => purge(db, purgeEmailChanges),
+    'mailed changes of accounts': () => purge(db, purgeAccountChanges),
     'expired sign-ups': () => purge(db, purgeSignUps),
     'past daily counts': () => purge(db, purgeDailyCounts),
     'old activity of projects': () => purge(db, purgeActivity('project', deps.activityRetentionDays)),

@@ -14,6 +14,7 @@ const grantedDatabase = await testDatabase()
 
 /** Tables without a project. Every other table must have a project_id and a policy. */
 const globalTables = [
+  'control.account_changes',
   'control.accounts',
   'control.audit_checkpoints',
   'control.audit_covered',

@@ -32,6 +32,14 @@ export type JsonValue = JsonArray | JsonObject | JsonPrimitive;
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
+export interface ControlAccountChanges {
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  is_last: boolean;
+  operation: string;
+  user_id: number;
+}
+
 export interface ControlAccounts {
   access_token: string | null;
   access_token_expires_at: Timestamp | null;
@@ -1218,6 +1226,7 @@ export interface PosternProcesses {
 }
 
 export interface DB {
+  "control.account_changes": ControlAccountChanges;
   "control.accounts": ControlAccounts;
   "control.api_key_stats": ControlApiKeyStats;
   "control.api_keys": ControlApiKeys;

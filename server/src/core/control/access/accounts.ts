@@ -5,6 +5,7 @@ import { recordProjectActivity, recordUserActivity } from '../activity/activity.
 import { acceptInvitation, createInvitedUser, findInvitation } from '../members/invitations.ts'
 import { memberActivity, memberView } from '../members/members.ts'
 import { deleteChallenges, deleteResets, insertPassword } from './access.sql.ts'
+import type { UserOperation } from './account-changes.ts'
 import type { BetterAuthCalls, SignInResponse } from './better-auth-calls.ts'
 import type { Browser } from './browser.ts'
 import { deleteAccount } from './delete-account.ts'
@@ -179,7 +180,7 @@ export class Accounts {
   /** The bearer of the link needs no session. */
   async #applyEmail(
     browser: Browser,
-    operation: string,
+    operation: UserOperation,
     apply: (tx: Tx) => Promise<AppliedEmailChange>,
   ): Promise<SignInResponse<null>> {
     await this.#db.transaction(async (tx) => {

@@ -24,6 +24,7 @@ import {
   makeAdministrator,
   unlinkLogin,
 } from './access.sql.ts'
+import type { UserOperation } from './account-changes.ts'
 import type { BetterAuth } from './better-auth.ts'
 import { issueReset } from './password-reset.ts'
 
@@ -197,10 +198,10 @@ export async function unlinkAdministrator(
 
 /** The user sees that the operator made the change, and not which person. */
 const activityOf = (
-  operation: ShellOperation,
+  operation: ShellOperation & UserOperation,
   userId: number,
   change: { before: object | null; after: object | null } = { before: null, after: null },
-): ActivityEntry => ({
+): ActivityEntry<UserOperation> => ({
   actor: system,
   requestId: randomUUIDv7(),
   operation,

@@ -12,6 +12,7 @@ import { PosternError } from '../../../platform/errors.ts'
 import { networkOf } from '../../../platform/http/rate-limit.ts'
 import { plainName } from '../../shared/text.ts'
 import { recordUserActivity } from '../activity/activity.ts'
+import type { UserOperation } from './account-changes.ts'
 import { externalSessionPath } from './better-auth.ts'
 import type { BetterAuthCalls, SignInResponse } from './better-auth-calls.ts'
 import type { Browser } from './browser.ts'
@@ -281,7 +282,7 @@ export class ExternalSignIn {
   #record(
     tx: Tx,
     browser: Browser,
-    operation: string,
+    operation: UserOperation,
     user: { id: number; email: string },
     { id, before, after }: { id: number; before: object | null; after: object | null },
   ): Promise<void> {

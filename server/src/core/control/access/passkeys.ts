@@ -7,6 +7,7 @@ import type { Db } from '../../../platform/db/db.ts'
 import { PosternError } from '../../../platform/errors.ts'
 import { plainName } from '../../shared/text.ts'
 import { recordUserActivity } from '../activity/activity.ts'
+import type { UserOperation } from './account-changes.ts'
 import type { BetterAuthCalls, SignInResponse } from './better-auth-calls.ts'
 import type { Browser } from './browser.ts'
 import { canSignIn, lockUser } from './external-sign-in.sql.ts'
@@ -99,7 +100,7 @@ export class Passkeys {
 
   async #change(
     browser: Browser,
-    operation: string,
+    operation: UserOperation,
     id: number,
     apply: (tx: Parameters<typeof renamePasskey>[0], userId: number) => Promise<boolean>,
   ): Promise<SignInResponse<null>> {

@@ -12,6 +12,7 @@ import {
   recordUserActivity,
 } from '../activity/activity.ts'
 import { deleteOtherSessions, deleteSession, findChallengedUserId, findSignInUser } from './access.sql.ts'
+import type { UserOperation } from './account-changes.ts'
 import type { Browser } from './browser.ts'
 
 type UserKey = { id: number } | { email: string }
@@ -38,7 +39,7 @@ export class SignInRecords {
     })
   }
 
-  changed(browser: Browser, operation: string, user: { id: number; email: string }, after: object) {
+  changed(browser: Browser, operation: UserOperation, user: { id: number; email: string }, after: object) {
     const change = { resource: 'account', id: user.id, before: null, after }
     return this.#db.transaction((tx) =>
       recordUserActivity(tx, user.id, entryOf(browser, operation, user, change)),
@@ -46,7 +47,7 @@ export class SignInRecords {
   }
 
   /** The account is created in the same transaction. */
-  accountMade(tx: Tx, browser: Browser, operation: string, user: { id: number; email: string }) {
+  accountMade(tx: Tx, browser: Browser, operation: UserOperation, user: { id: number; email: string }) {
     const change = { resource: 'account', id: user.id, before: null, after: null }
     return recordUserActivity(tx, user.id, entryOf(browser, operation, user, change))
   }
@@ -135,12 +136,12 @@ const sessionChange = (after: object): ActivityChange => ({
 })
 
 /** The actor is the user, or `unknown` if there is none. */
-export const entryOf = (
+export const entryOf = <Operation extends string>(
   { requestId, address: ip, userAgent }: Browser,
-  operation: string,
+  operation: Operation,
   user: { id: number; email: string } | undefined,
   change: ActivityChange,
-): ActivityEntry => {
+): ActivityEntry<Operation> => {
   const client = { ip, userAgent: userAgent ?? null }
   return {
     actor: user

@@ -227,7 +227,9 @@ describe('sign-in attempts', () => {
     const { data } = await rows()
     assert.equal(data.length, attemptsRecordedPerHour + 1)
     assert.deepEqual(data[0]?.after, { attempts_not_recorded_before: 15 })
-    await identity.transaction((tx) => recordUserActivity(tx, userId, entry()))
+    await identity.transaction((tx) =>
+      recordUserActivity(tx, userId, { ...entry(), operation: 'auth.sign-in' }),
+    )
     assert.equal((await rows()).data.length, attemptsRecordedPerHour + 2, 'actions of the user do not count')
     assert.deepEqual((await verify()).first_bad, null)
   })

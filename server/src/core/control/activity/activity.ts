@@ -14,6 +14,7 @@ import { purgedAtOnce } from '../../../platform/db/purge.ts'
 import { continueScan, scanMs } from '../../shared/bounded-scan.ts'
 import { newestFirst, pageOf, scanPage } from '../../shared/pages.ts'
 import { nullable, oneOf, Timestamp } from '../../shared/wire.ts'
+import { mailAccountChange, type UserOperation } from '../access/account-changes.ts'
 import { withAddresses, withoutAddresses } from '../audit/addresses.ts'
 import { hashOf } from '../audit/chain.ts'
 import {
@@ -50,10 +51,10 @@ export interface ActivityChange {
   after: object | null
 }
 
-export interface ActivityEntry {
+export interface ActivityEntry<Operation extends string = string> {
   actor: ActivityActor
   requestId: string
-  operation: string
+  operation: Operation
   change: ActivityChange
 }
 
@@ -63,8 +64,15 @@ export const system: ActivityActor = { type: 'system', id: null, email: null, ip
 export const recordProjectActivity = (tx: Tx, projectId: number, entry: ActivityEntry): Promise<void> =>
   record(tx, 'project', projectId, entry)
 
-export const recordUserActivity = (tx: Tx, userId: number, entry: ActivityEntry): Promise<void> =>
-  record(tx, 'user', userId, entry)
+/** Also mails the user that the ways to sign in have changed, if they have. */
+export async function recordUserActivity(
+  tx: Tx,
+  userId: number,
+  entry: ActivityEntry<UserOperation>,
+): Promise<void> {
+  await record(tx, 'user', userId, entry)
+  await mailAccountChange(tx, userId, entry.operation)
+}
 
 /** Records a row relayed from the mail database, possibly more than once. Returns false if it is already recorded. */
 export async function recordRelayedActivity(

@@ -1,4 +1,5 @@
 import type { Tx } from '../../../platform/db/db.ts'
+import { composeAccountChanged } from '../access/account-changes.ts'
 import { composeEmailChange, composeEmailChanged } from '../access/email-change.ts'
 import { composePasswordReset } from '../access/password-reset.ts'
 import { composeSignUp } from '../access/sign-up.ts'
@@ -22,6 +23,7 @@ export const composers: Record<Kind, Compose> = {
   sign_up: composeSignUp,
   email_change: composeEmailChange,
   email_changed: composeEmailChanged,
+  account_changed: composeAccountChanged,
   forward_confirmation: composeConfirmation,
   endpoint_disabled: composeDisabledNotice,
   domain_failing: composeDomainNotice,

@@ -2,7 +2,14 @@ import { sql } from 'kysely'
 import type { OneStatement, ReadTx, Tx } from '../../../platform/db/db.ts'
 
 export const kinds = [
-  ...(['invitation', 'password_reset', 'sign_up', 'email_change', 'email_changed'] as const),
+  ...([
+    'invitation',
+    'password_reset',
+    'sign_up',
+    'email_change',
+    'email_changed',
+    'account_changed',
+  ] as const),
   ...(['forward_confirmation'] as const),
   ...(['endpoint_disabled', 'domain_failing', 'intervention'] as const),
 ] as const
