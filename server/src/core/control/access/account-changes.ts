@@ -1,7 +1,7 @@
 /**
  * Mail about changes to the ways in which a person signs in, so that a person whose account someone else has taken over learns
- * of it. The change, its row in the user's activity and the mail are written in one transaction, except where Better Auth writes the change
- * (better-auth.ts).
+ * of it. The change, its row in the user's activity and the mail are written in one transaction. Better Auth writes its changes
+ * outside of it: after the row, so that a change is never without a mail (better-auth.ts), or for backup codes before it.
  */
 import type { OneStatement, Tx } from '../../../platform/db/db.ts'
 import { purgedAtOnce } from '../../../platform/db/purge.ts'
@@ -22,7 +22,7 @@ export const mailedPerHour = 5
  */
 export const userOperations = {
   'auth.add-passkey': 'A passkey was added.',
-  // An additional message goes to the old address when the address changes (email-change.ts).
+  // When the address changes, the old address gets a message of its own (email-change.ts).
   'auth.change-email': null,
   'auth.change-password': 'The password was changed.',
   'auth.confirm-email': null,
