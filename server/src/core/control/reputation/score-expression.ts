@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { minVolume, penalties, type WeekOfMail } from './score.ts'
 
-/** `scoreOf` as an expression, from the same table of penalties. */
+/** `scoreOf` as an expression, from the same table of penalties and with the same operations in the same order. */
 export function scoreSql(week: Record<keyof WeekOfMail, RawBuilder<unknown>>): RawBuilder<number> {
   const { sent, delivered, bounced, failed } = week
   const total = sql`greatest(${sent}, ${delivered} + ${bounced} + ${failed})::float8`
@@ -12,5 +12,5 @@ export function scoreSql(week: Record<keyof WeekOfMail, RawBuilder<unknown>>): R
   })
   return sql<number>`
     case when ${total} < ${sql.lit(minVolume)} then 100
-         else greatest(0, floor(100 - (${sql.join(points, sql` + `)}) + 0.5)) end`
+         else greatest(0, floor(100 - ${sql.join(points, sql` - `)} + 0.5)) end`
 }

@@ -60,8 +60,9 @@ export function scorePartsOf(week: WeekOfMail): ScorePart[] {
   })
 }
 
+/** score-expression.ts computes it in the same order, so that both round alike. */
 export const scoreOf = (week: WeekOfMail): number =>
-  Math.max(0, Math.round(scorePartsOf(week).reduce((score, { points }) => score - points, 100)))
+  Math.max(0, Math.floor(scorePartsOf(week).reduce((score, { points }) => score - points, 100) + 0.5))
 
 /**
  * When the score can change even if no further bounce, failure or complaint occurs. `soon`: with every delivered message,
