@@ -108,6 +108,8 @@ describe('a project', () => {
       .waitFor()
 
     await page.getByRole('button', { name: 'Unlock' }).click()
+    // The preview appears above the reasons and moves them. A click while it does so can miss.
+    await dialogOf(page).getByRole('rowheader', { name: 'Locked' }).waitFor()
     await dialogOf(page).getByRole('button', { name: 'Card testing' }).click()
     assert.equal(await dialogOf(page).getByRole('textbox', { name: 'Reason' }).inputValue(), 'Card testing')
     await confirm(page, 'Unlock project', 'It was not them')

@@ -30,6 +30,8 @@ async function totals(
   used: readonly UnscopedDb[],
 ): Promise<ReadonlyMap<string, number>> {
   for (const db of used) await db.readOne((tx) => sql`select pg_stat_force_next_flush()`.execute(tx))
+  // The caller may have filled the tables here. VACUUM reads them to summarize BRIN indexes.
+  await database.query('select pg_stat_force_next_flush()')
   const rows = await database.query<{ relation: string; rows: number }>(
     `select relname as relation, seq_tup_read::int as rows from pg_stat_user_tables
      union all
