@@ -6,6 +6,9 @@ import { promisify } from 'node:util'
 const exec = promisify(execFile)
 const root = path.resolve(import.meta.dirname, '..')
 
+/** For git: everything except Markdown, such as the page with the results and the pages that explain them. */
+export const code = ['--', '.', ':(exclude)*.md']
+
 /** Another version of Postern to compare with. */
 export interface Version {
   name: string
@@ -44,7 +47,7 @@ function programIn(directory: string): string {
 async function previous(): Promise<string> {
   const tag = await git('describe', '--tags', '--abbrev=0', 'HEAD^').catch(() => undefined)
   if (tag) return tag
-  const commits = await git('log', '-2', '--format=%H', '--', '.', ':(exclude)bench/RESULTS.md')
+  const commits = await git('log', '-2', '--format=%H', ...code)
   return commits.split('\n')[1] ?? 'HEAD'
 }
 

@@ -50,7 +50,11 @@ try {
   for (const journey of opened) await journey.travel(warmUp)
   const turns: { ours: Record<string, number>; theirs: Record<string, number> }[] = []
   while (turns.length < rounds) {
-    const turn = { ours: await ours.travel(mails), theirs: await theirs.travel(mails) }
+    // Each side goes first in every other round, because the speed of a host changes.
+    const isOursFirst = turns.length % 2 === 0
+    const before = isOursFirst ? undefined : await theirs.travel(mails)
+    const oursNow = await ours.travel(mails)
+    const turn = { ours: oursNow, theirs: before ?? (await theirs.travel(mails)) }
     turns.push(turn)
     say(`Postern ${describe(turn.ours)}; ${comparison.rival} ${describe(turn.theirs)}`)
   }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { code } from '../../bench/checkout.ts'
 import type { RowVerdict } from '../../bench/result.ts'
 
 /** The result of one row, as stored in `.prove/` and written to bench/RESULTS.md. */
@@ -20,8 +21,6 @@ export interface RowResult {
 }
 
 const exec = promisify(execFile)
-/** Everything except Markdown: the page that the runs write, and the pages that explain its figures. */
-const code = ['--', '.', ':(exclude)*.md']
 
 const git = async (root: string, ...args: string[]): Promise<string> =>
   (await exec('git', args, { cwd: root })).stdout.trim()

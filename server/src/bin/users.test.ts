@@ -115,7 +115,7 @@ describe('postern users reset-second-factor', () => {
     })
     const again = await resetSecondFactor(...args)
     assert.deepEqual([again.status, again.stdout], [2, ''])
-    assert.match(again.stderr, /has no second factor/)
+    assert.match(again.stderr, /has no authenticator/)
   })
 
   test('fails with 2 and changes nothing for administrators, unknown users and without a reason', async () => {

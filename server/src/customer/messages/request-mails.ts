@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import Type, { type TSchema } from 'typebox'
 import { type ReadDraft, readDraft } from '../../core/mail/messages/draft.ts'
-import { type MessageRequest, messageFields, ReceivedMessage } from '../../core/mail/messages/wire.ts'
+import { LooseMessageRequest, type MessageRequest, messageFields } from '../../core/mail/messages/wire.ts'
 import { PosternError } from '../../platform/errors.ts'
 import { CheckedBody } from '../../platform/http/checked-body.ts'
 
@@ -34,7 +34,7 @@ export function mailsOf(
   if (body instanceof CheckedBody) return body.content as RequestMails
   const now = Date.now()
   const readItem = (message: unknown): ReadDraft => {
-    const fault = faultOf(ReceivedMessage, message)
+    const fault = faultOf(LooseMessageRequest, message)
     return fault === undefined
       ? readDraft(message as MessageRequest, now)
       : { fault: new PosternError('validation_failed', fault), senderDomain: null }

@@ -166,35 +166,26 @@ export function insertAdministrator(tx: Tx, email: string, name: string, rights:
 }
 
 /** Invalidates every token issued so far. */
-export async function makeAdministrator(tx: Tx, userId: number, rights: Rights): Promise<void> {
-  await tx
+const invalidateTokens = (tx: Tx, userId: number) =>
+  tx
     .updateTable('control.users')
     .set((eb) => ({
-      role: 'admin',
-      rights,
-      is_active: true,
       token_generation: eb('token_generation', '+', 1),
       token_generation_at: sql<Date>`postern.now()`,
       version: eb('version', '+', 1),
       updated_at: sql<Date>`postern.now()`,
     }))
     .where('id', '=', userId)
-    .execute()
+
+/** Invalidates every token issued so far. */
+export async function makeAdministrator(tx: Tx, userId: number, rights: Rights): Promise<void> {
+  await invalidateTokens(tx, userId).set({ role: 'admin', rights, is_active: true }).execute()
 }
 
 /** Deletes the user's sessions and invalidates every token issued so far. */
 export async function endSessions(tx: Tx, userId: number): Promise<void> {
   await tx.deleteFrom('control.sessions').where('user_id', '=', userId).execute()
-  await tx
-    .updateTable('control.users')
-    .set((eb) => ({
-      token_generation: eb('token_generation', '+', 1),
-      token_generation_at: sql<Date>`postern.now()`,
-      version: eb('version', '+', 1),
-      updated_at: sql<Date>`postern.now()`,
-    }))
-    .where('id', '=', userId)
-    .execute()
+  await invalidateTokens(tx, userId).execute()
 }
 
 /** Deletes sessions that were created before the second factor was set up. */

@@ -128,7 +128,7 @@ export async function resetSecondFactor(
     const user = await lockSignInUser(tx, { email })
     if (!user) throw new UsageError(`There is no user with the address ${email}.`)
     requireCustomer(user)
-    if (!user.two_factor_enabled) throw new UsageError(`${email} has no second factor.`)
+    if (!user.two_factor_enabled) throw new UsageError(`${email} has no authenticator.`)
     await endSessions(tx, user.id)
     const before = { two_factor_enabled: true, token_generation: user.token_generation }
     const after = { two_factor_enabled: false, token_generation: user.token_generation + 1 }

@@ -108,7 +108,7 @@ const fieldsWith = ({ recipients, attachments, ...ofAttachment }: Limits) => ({
  */
 export const messageFields = fieldsWith({ recipients: 1000, attachments: 100, filename: 255, contentId: 255 })
 
-export const ReceivedMessage = Type.Object(messageFields, { additionalProperties: false })
+export const LooseMessageRequest = Type.Object(messageFields, { additionalProperties: false })
 
 const realLimits: Limits = {
   recipients: maxRecipients,
