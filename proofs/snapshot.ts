@@ -100,7 +100,7 @@ async function feed(
     const sender = senders[tick % senders.length]
     if (due > 0 && sender) await writeMails(feeder, sender, 'none', due)
     fed += due
-    if (tick % 50 === 0) {
+    if (tick % 100 === 0) {
       const waiting = await backlog()
       most = Math.max(most, waiting)
       if (tick % 500 === 0)

@@ -80,6 +80,11 @@ const refreshEveryMs = 250
 const sweepEveryMs = 1_000
 const expireEveryMs = 60_000
 /**
+ * Refreshes and sweeps each take at most this share of the worker's time. While a transaction holds an old snapshot, PostgreSQL
+ * keeps deleted rows in the indexes, and these statements read them all.
+ */
+const searchShare = 0.05
+/**
  * A claim for one free slot costs as much as one for twenty, so the worker waits up to this long for more
  * free slots.
  */
@@ -135,26 +140,25 @@ export class Dispatcher {
     const { signal } = this.#stopping
     const { hints, idleRefreshMs = usualIdleRefreshMs } = this.#deps
     const waiter = hints?.waiter('mail') ?? new Waiter()
-    const refreshes = new Every(refreshEveryMs)
-    const idleRefreshes = new Every(idleRefreshMs)
-    const sweeps = new Every(sweepEveryMs)
-    const expiries = new Every(expireEveryMs)
+    const refreshes = new Search(refreshEveryMs, () => this.#queue.refreshLanes())
+    const sweeps = new Search(sweepEveryMs, () => this.#sweep())
+    const expiries = new Search(expireEveryMs, () => this.#queue.expire())
     const canWaitForHint = () => waiter.isListening && !this.#queue.hasLanes
     let idle = idleMs.least
     let isWoken = false
     while (!signal.aborted) {
       try {
-        const hasReady = sweeps.isDue() && (await this.#sweep())
-        if (expiries.isDue()) await this.#queue.expire()
+        const hasReady = sweeps.isDue() && (await sweeps.run())
+        if (expiries.isDue()) await expiries.run()
         if (this.#deps.mayClaim?.() === false) {
           idle = idleMs.most
           await sleep(idle, undefined, { signal }).catch(() => {})
           continue
         }
         const isRefreshDue = canWaitForHint()
-          ? isWoken || hasReady || idleRefreshes.isDue()
-          : idle > idleMs.least || !this.#queue.hasLanes || refreshes.isDue()
-        if (isRefreshDue) await this.#queue.refreshLanes()
+          ? isWoken || hasReady || refreshes.isDue(idleRefreshMs)
+          : !this.#queue.hasLanes || refreshes.isDue()
+        if (isRefreshDue) await refreshes.run()
         const claimed = await this.#claim()
         if (claimed > 0) {
           idle = idleMs.least
@@ -358,18 +362,29 @@ function handoverAttributes(handover: Handover): Record<string, string | number>
   }
 }
 
-/** Returns true on the first call, and then at most once per interval. */
-class Every {
-  readonly #ms: number
-  #last = Number.NEGATIVE_INFINITY
+/** A recurring search of the queue. */
+class Search<T> {
+  readonly #everyMs: number
+  readonly #search: () => Promise<T>
+  #startedAt = Number.NEGATIVE_INFINITY
+  #tookMs = 0
 
-  constructor(ms: number) {
-    this.#ms = ms
+  constructor(everyMs: number, search: () => Promise<T>) {
+    this.#everyMs = everyMs
+    this.#search = search
   }
 
-  isDue(): boolean {
-    if (performance.now() - this.#last < this.#ms) return false
-    this.#last = performance.now()
-    return true
+  /** Whether the interval has passed since the last start, and the last search took at most its share of the time since. */
+  isDue(everyMs = this.#everyMs): boolean {
+    return performance.now() - this.#startedAt >= Math.max(everyMs, this.#tookMs / searchShare)
+  }
+
+  async run(): Promise<T> {
+    this.#startedAt = performance.now()
+    try {
+      return await this.#search()
+    } finally {
+      this.#tookMs = performance.now() - this.#startedAt
+    }
   }
 }

@@ -31,11 +31,11 @@ export interface Result {
   isTest: boolean
 }
 
-/** An attempt that this worker still owns, with the ctids of its locked rows. */
+/** An attempt that this worker still owns. Its dispatch row and its recipient are locked. */
 interface Owned {
   index: number
+  /** The ctid of the dispatch row. */
   dispatch: string
-  recipient: string
   status: RecipientStatus
 }
 
@@ -54,10 +54,10 @@ export async function recordRows(tx: Tx, results: readonly Result[]): Promise<Re
   if (owned.length === 0) return []
   return writeOwned(
     tx,
-    owned.map(({ index, dispatch, recipient, status: before }): OwnedResult => {
+    owned.map(({ index, dispatch, status: before }): OwnedResult => {
       const result = results[index] as Result
       const hasChanged = result.status !== null && result.status !== before && overwritable.includes(before)
-      return { ...result, dispatchCtid: dispatch, recipientCtid: recipient, hasChanged }
+      return { ...result, dispatchCtid: dispatch, hasChanged }
     }),
   )
 }
@@ -80,11 +80,10 @@ async function lockOwned(tx: Tx, results: readonly Result[]): Promise<Owned[]> {
              and attempt = result.attempt and state in ('leased', 'awaiting')
            limit 1 for update) as dispatch
     )
-    select (owned.no - 1)::int as index, owned.row_ctid::text as dispatch, recipient.row_ctid::text as recipient,
-           recipient.status
+    select (owned.no - 1)::int as index, owned.row_ctid::text as dispatch, recipient.status
       from owned
       cross join lateral (
-        select ctid as row_ctid, status from mail.recipients
+        select status from mail.recipients
          where shard = owned.shard and message_id = owned.message_id and recipient_no = owned.recipient_no
            and message_id between ${days.first}::uuid and ${days.last}::uuid
          limit 1 for no key update) as recipient`.execute(tx)
@@ -92,16 +91,18 @@ async function lockOwned(tx: Tx, results: readonly Result[]): Promise<Owned[]> {
 }
 
 interface OwnedResult extends Result {
-  /** The ctids of the locked rows in mail.dispatch and in the message's partition of mail.recipients. */
+  /** The ctid of the locked row in mail.dispatch. */
   dispatchCtid: string
-  recipientCtid: string
   /** The recipient's status changes. */
   hasChanged: boolean
 }
 
 /**
- * The rows are locked, so their ctids are still valid. With ctids, PostgreSQL plans this statement only for the daily
- * partitions of these messages.
+ * The dispatch rows are locked, so their ctids are still valid.
+ *
+ * The recipients are updated by `insert … on conflict`, which finds each row by its key. The planner has no other choice. For
+ * an `update` it would join the results with the day's partition, and as long as PostgreSQL has no statistics for a new day, it
+ * would read the whole partition for each result.
  */
 async function writeOwned(tx: Tx, results: readonly OwnedResult[]): Promise<ResultKey[]> {
   const each = <T>(value: (result: OwnedResult) => T): T[] => results.map(value)
@@ -142,17 +143,22 @@ async function writeOwned(tx: Tx, results: readonly OwnedResult[]): Promise<Resu
              finished_at = excluded.finished_at
        where attempts.outcome = 'begun'
     ), changed as (
-      update mail.recipients as recipients
-         set status = change.status, reply = change.reply, updated_at = postern.now()
-        from unnest(${ofChanged(({ recipientCtid }) => recipientCtid)}::tid[],
-                    ${ofChanged(({ shard }) => shard)}::smallint[],
+      insert into mail.recipients as recipients (message_id, recipient_no, project_id, kind, address, status, reply,
+                                                 updated_at)
+      select recipient.message_id, recipient.recipient_no, recipient.project_id, recipient.kind, recipient.address,
+             change.status, change.reply, postern.now()
+        from unnest(${ofChanged(({ shard }) => shard)}::smallint[],
                     ${ofChanged(({ message_id }) => message_id)}::uuid[],
                     ${ofChanged(({ recipient_no }) => recipient_no)}::smallint[],
                     ${ofChanged(({ status }) => status)}::text[], ${ofChanged(({ reply }) => reply)}::text[])
-               as change (row_ctid, shard, message_id, recipient_no, status, reply)
-       where recipients.ctid = change.row_ctid and recipients.shard = change.shard
-         and recipients.message_id = change.message_id and recipients.recipient_no = change.recipient_no
-         and recipients.message_id between ${days.first}::uuid and ${days.last}::uuid
+               as change (shard, message_id, recipient_no, status, reply)
+       cross join lateral (
+         select * from mail.recipients
+          where shard = change.shard and message_id = change.message_id and recipient_no = change.recipient_no
+            and message_id between ${days.first}::uuid and ${days.last}::uuid
+          limit 1) as recipient
+      on conflict (shard, message_id, recipient_no) do update
+         set status = excluded.status, reply = excluded.reply, updated_at = excluded.updated_at
     )
     insert into mail.attempt_results (message_id, recipient_no, attempt, project_id, type, is_test, recipient, status,
                                       diagnostic)

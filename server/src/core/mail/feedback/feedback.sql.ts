@@ -20,8 +20,6 @@ export interface RecipientRow {
   is_recent: boolean
   /** The status last changed more than `reportDays` ago. */
   is_expired: boolean
-  /** The row's location in its partition. It does not change while the row is locked. */
-  ctid: string
 }
 
 /** See feedback.ts. */
@@ -93,7 +91,7 @@ export async function lockRecipients(
   const { rows } = await sql<RecipientRow & { ordinal: number }>`
     select key.ordinal::int, recipient.* from ${keyTable(keys)}
      cross join lateral (
-       select project_id, address, status, report_digests, ctid::text,
+       select project_id, address, status, report_digests,
               updated_at > postern.now() - make_interval(hours => ${delayHours}) as is_recent,
               updated_at < postern.now() - make_interval(days => ${reportDays}) as is_expired
          from mail.recipients
@@ -106,7 +104,6 @@ export async function lockRecipients(
 
 /** A report to be written to its locked recipient. */
 export interface ReportRow extends RecipientKey {
-  ctid: string
   digest: Buffer
   /** The new status; null leaves the status, the reply and the time of the last change unchanged. */
   status: string | null
@@ -117,7 +114,7 @@ export interface ReportRow extends RecipientKey {
  * Writes reports to their recipients, and deletes and returns the recipients' unpublished results. Waits for any
  * transaction that is publishing one of these results.
  *
- * Rows are found by ctid, because the planner would otherwise scan a day's partition while it has no statistics.
+ * The recipients are updated by `insert … on conflict`, for the reason given in dispatch/attempt-recorder.sql.ts.
  */
 export async function writeReports(tx: Tx, reports: readonly ReportRow[]): Promise<AttemptResult[]> {
   const each = <T>(value: (report: ReportRow) => T): T[] => reports.map(value)
@@ -125,20 +122,26 @@ export async function writeReports(tx: Tx, reports: readonly ReportRow[]): Promi
     with report as materialized (
       select * from unnest(
         ${each(({ shard }) => shard)}::smallint[], ${each(({ messageId }) => messageId)}::uuid[],
-        ${each(({ recipientNo }) => recipientNo)}::smallint[], ${each(({ ctid }) => ctid)}::tid[],
+        ${each(({ recipientNo }) => recipientNo)}::smallint[],
         ${each(({ digest }) => digest.toString('hex'))}::text[], ${each(({ status }) => status)}::text[],
         ${each(({ reply }) => reply)}::text[])
-        as report (shard, message_id, recipient_no, row_ctid, digest, status, reply)
+        as report (shard, message_id, recipient_no, digest, status, reply)
     ), written as (
-      update mail.recipients as recipients
-         set report_digests = recipients.report_digests || decode(report.digest, 'hex'),
-             status = coalesce(report.status, recipients.status),
-             reply = case when report.status is null then recipients.reply else report.reply end,
-             updated_at = case when report.status is null then recipients.updated_at else postern.now() end
+      insert into mail.recipients as recipients (message_id, recipient_no, project_id, kind, address, report_digests, status,
+                                                 reply, updated_at)
+      select recipient.message_id, recipient.recipient_no, recipient.project_id, recipient.kind, recipient.address,
+             recipient.report_digests || decode(report.digest, 'hex'), coalesce(report.status, recipient.status),
+             case when report.status is null then recipient.reply else report.reply end,
+             case when report.status is null then recipient.updated_at else postern.now() end
         from report
-       where recipients.ctid = report.row_ctid and recipients.shard = report.shard
-         and recipients.message_id = report.message_id and recipients.recipient_no = report.recipient_no
-         and ${isOnTheirDays(reports, 'recipients.message_id')}
+       cross join lateral (
+         select * from mail.recipients
+          where shard = report.shard and message_id = report.message_id and recipient_no = report.recipient_no
+            and ${isOnTheirDays(reports, 'message_id')}
+          limit 1) as recipient
+      on conflict (shard, message_id, recipient_no) do update
+         set report_digests = excluded.report_digests, status = excluded.status, reply = excluded.reply,
+             updated_at = excluded.updated_at
       returning true
     ), taken as (
       delete from mail.attempt_results as results using report
@@ -149,7 +152,7 @@ export async function writeReports(tx: Tx, reports: readonly ReportRow[]): Promi
     select (select count(*)::int from written) as written,
            (select coalesce(json_agg(taken), '[]') from taken) as taken`.execute(tx)
   const [row] = rows
-  if (row?.written !== reports.length) throw new Error('a locked recipient is not at its ctid')
+  if (row?.written !== reports.length) throw new Error('a locked recipient was not found')
   return row.taken
 }
 

@@ -244,9 +244,8 @@ async function write(tx: Tx, accepted: readonly Accepted[], rules: FeedbackRules
   const earlier = consequencesOf(
     await writeReports(
       tx,
-      accepted.map(({ feedback, before, hasChanged }) => ({
+      accepted.map(({ feedback, hasChanged }) => ({
         ...feedback,
-        ctid: before.ctid,
         status: hasChanged ? feedback.kind : null,
         reply: replyOf(feedback),
       })),
