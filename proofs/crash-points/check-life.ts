@@ -20,6 +20,8 @@ export async function examine(
   life: Life,
   name: string,
 ): Promise<Findings> {
+  // A worker publishes results after the queue is empty, and then writes to the outbox.
+  await installation.untilNone('select from mail.attempt_results')
   await installation.untilNone('select from mail.outbox')
   const stored = await installation.query<Stored>(
     `select recipients.message_id as id, recipients.address as recipient, recipients.status,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { addressesBeside, withAuditAddresses } from '../../testing/expectations/audit-row.ts'
 import { mutationScenarios, reason } from '../../testing/expectations/mutations.ts'
 import { apiKeyConfiguration, endpointConfiguration, fixtures } from '../../testing/fixtures/fixtures.ts'
@@ -232,6 +232,10 @@ const races: Record<string, Race> = {
 }
 
 describe('If-Match of two concurrent writers', () => {
+  beforeEach(async () => {
+    for (const client of [admin, colleague]) client.replaceToken(await api.tokenOf(client.email))
+  })
+
   test('is tested on every operation with a version', () => {
     const racing = [...Object.keys(races), ...versioned.filter(isDelete).map(({ id }) => id)]
     assert.deepEqual(racing.sort(), versioned.map(({ id }) => id).sort())

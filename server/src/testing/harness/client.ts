@@ -13,13 +13,18 @@ export interface Answer {
 
 export class Client {
   readonly #url: string
-  readonly #token: string
+  #token: string
   readonly #base: string
 
   constructor(url: string, token: string, base = '/v1/admin') {
     this.#url = url
     this.#token = token
     this.#base = base
+  }
+
+  /** For tests that take longer than an access token is valid. */
+  replaceToken(token: string): void {
+    this.#token = token
   }
 
   get headers(): { authorization: string } {
