@@ -7,7 +7,7 @@ const exec = promisify(execFile)
 const root = path.resolve(import.meta.dirname, '..')
 
 /** For git: everything except Markdown, such as the page with the results and the pages that explain them. */
-export const code = ['--', '.', ':(exclude)*.md']
+export const codePathspec = ['--', '.', ':(exclude)*.md']
 
 /** Another version of Postern to compare with. */
 export interface Version {
@@ -47,7 +47,7 @@ function programIn(directory: string): string {
 async function previous(): Promise<string> {
   const tag = await git('describe', '--tags', '--abbrev=0', 'HEAD^').catch(() => undefined)
   if (tag) return tag
-  const commits = await git('log', '-2', '--format=%H', ...code)
+  const commits = await git('log', '-2', '--format=%H', ...codePathspec)
   return commits.split('\n')[1] ?? 'HEAD'
 }
 

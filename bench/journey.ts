@@ -48,13 +48,13 @@ try {
     : await openPostfixJourney(sampleMessage)
   opened.push(theirs)
   for (const journey of opened) await journey.travel(warmUp)
+  const journeys = { ours, theirs }
   const turns: { ours: Record<string, number>; theirs: Record<string, number> }[] = []
   while (turns.length < rounds) {
     // Each side goes first in every other round, because the speed of a host changes.
-    const isOursFirst = turns.length % 2 === 0
-    const before = isOursFirst ? undefined : await theirs.travel(mails)
-    const oursNow = await ours.travel(mails)
-    const turn = { ours: oursNow, theirs: before ?? (await theirs.travel(mails)) }
+    const turn: (typeof turns)[number] = { ours: {}, theirs: {} }
+    const order = turns.length % 2 === 0 ? (['ours', 'theirs'] as const) : (['theirs', 'ours'] as const)
+    for (const side of order) turn[side] = await journeys[side].travel(mails)
     turns.push(turn)
     say(`Postern ${describe(turn.ours)}; ${comparison.rival} ${describe(turn.theirs)}`)
   }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { code } from '../../bench/checkout.ts'
+import { codePathspec } from '../../bench/checkout.ts'
 import type { RowVerdict } from '../../bench/result.ts'
 
 /** The result of one row, as stored in `.prove/` and written to bench/RESULTS.md. */
@@ -27,10 +27,11 @@ const git = async (root: string, ...args: string[]): Promise<string> =>
 
 /** The last commit that changed more than Markdown. */
 export const measuredCommit = (root: string): Promise<string> =>
-  git(root, 'log', '-1', '--format=%H', ...code)
+  git(root, 'log', '-1', '--format=%H', ...codePathspec)
 
 /** Uncommitted changes, except to Markdown. With such changes, a result would name the wrong commit. */
-export const uncommittedFiles = (root: string): Promise<string> => git(root, 'status', '--porcelain', ...code)
+export const uncommittedFiles = (root: string): Promise<string> =>
+  git(root, 'status', '--porcelain', ...codePathspec)
 
 /** One file per row. It is written when the row has ended, so an interrupted row runs again. */
 export class Bookkeeping {

@@ -10,6 +10,7 @@ import {
   type LaneKey,
   leaseSeconds,
   type QueuedMessage,
+  type Sweepable,
 } from '../core/mail/dispatch/claims.ts'
 import { composeFor } from '../core/mail/dispatch/compose-outgoing.ts'
 import { ResultPublisher } from '../core/mail/dispatch/results.ts'
@@ -25,6 +26,7 @@ import { Counter, DurationHistogram } from '../platform/telemetry/metrics.ts'
 import { follow, readStoredTrace, type Span, SpanKind, within } from '../platform/telemetry/tracing.ts'
 import type { ProviderName } from '../providers/sending-identities.ts'
 import type { Handover, Transport } from '../providers/transport.ts'
+import { RecurringSearch } from './recurring-search.ts'
 
 // The loop that sends mail: claims ready mail with an equal share for every lane, submits each message to its
 // provider, and records the result. At most `concurrency` messages are in flight. Only as many messages are
@@ -79,11 +81,6 @@ const usualIdleRefreshMs = 5_000
 const refreshEveryMs = 250
 const sweepEveryMs = 1_000
 const expireEveryMs = 60_000
-/**
- * Refreshes and sweeps each take at most this share of the worker's time. While a transaction holds an old snapshot, PostgreSQL
- * keeps deleted rows in the indexes, and these statements read them all.
- */
-const searchShare = 0.05
 /**
  * A claim for one free slot costs as much as one for twenty, so the worker waits up to this long for more
  * free slots.
@@ -140,15 +137,15 @@ export class Dispatcher {
     const { signal } = this.#stopping
     const { hints, idleRefreshMs = usualIdleRefreshMs } = this.#deps
     const waiter = hints?.waiter('mail') ?? new Waiter()
-    const refreshes = new Search(refreshEveryMs, () => this.#queue.refreshLanes())
-    const sweeps = new Search(sweepEveryMs, () => this.#sweep())
-    const expiries = new Search(expireEveryMs, () => this.#queue.expire())
+    const refreshes = new RecurringSearch(refreshEveryMs, () => this.#queue.refreshLanes())
+    const sweeps = new RecurringSearch(sweepEveryMs, () => this.#queue.findSweepable())
+    const expiries = new RecurringSearch(expireEveryMs, () => this.#queue.expire())
     const canWaitForHint = () => waiter.isListening && !this.#queue.hasLanes
     let idle = idleMs.least
     let isWoken = false
     while (!signal.aborted) {
       try {
-        const hasReady = sweeps.isDue() && (await sweeps.run())
+        const hasReady = sweeps.isDue() && (await this.#sweep(await sweeps.run()))
         if (expiries.isDue()) await expiries.run()
         if (this.#deps.mayClaim?.() === false) {
           idle = idleMs.most
@@ -182,8 +179,8 @@ export class Dispatcher {
   }
 
   /** Returns true if messages became ready. */
-  async #sweep(): Promise<boolean> {
-    const { hasReady, hasResults } = await this.#queue.sweep()
+  async #sweep(found: Sweepable): Promise<boolean> {
+    const { hasReady, hasResults } = await this.#queue.sweep(found)
     if (hasResults) await this.#publisher.sweep()
     return hasReady
   }
@@ -359,32 +356,5 @@ function handoverAttributes(handover: Handover): Record<string, string | number>
     ...(handover.host !== null && { 'server.address': handover.host }),
     ...(reply !== undefined && { 'smtp.reply_code': Number(reply) }),
     ...(queueId !== null && { 'postern.mta_queue_id': queueId }),
-  }
-}
-
-/** A recurring search of the queue. */
-class Search<T> {
-  readonly #everyMs: number
-  readonly #search: () => Promise<T>
-  #startedAt = Number.NEGATIVE_INFINITY
-  #tookMs = 0
-
-  constructor(everyMs: number, search: () => Promise<T>) {
-    this.#everyMs = everyMs
-    this.#search = search
-  }
-
-  /** Whether the interval has passed since the last start, and the last search took at most its share of the time since. */
-  isDue(everyMs = this.#everyMs): boolean {
-    return performance.now() - this.#startedAt >= Math.max(everyMs, this.#tookMs / searchShare)
-  }
-
-  async run(): Promise<T> {
-    this.#startedAt = performance.now()
-    try {
-      return await this.#search()
-    } finally {
-      this.#tookMs = performance.now() - this.#startedAt
-    }
   }
 }

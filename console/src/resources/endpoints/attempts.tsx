@@ -152,7 +152,6 @@ function Detail({
           <pre className={classes.response}>{response}</pre>
         </>
       )}
-      {payload && <Payload attemptId={id} of={payload} />}
       <Group gap="xs">
         {replay && (
           <Button size="compact-sm" variant="default" onClick={replay}>
@@ -166,6 +165,8 @@ function Detail({
         )}
         <Copy text={event_id} label="Copy event ID" />
       </Group>
+      {/* Last, because it is loaded, and nothing below it moves then. */}
+      {payload && <Payload attemptId={id} of={payload} />}
     </Stack>
   )
 }

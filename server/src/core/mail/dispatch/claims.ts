@@ -13,9 +13,16 @@ import {
 import { findOverdue, findSendable, type LaneKey } from './lanes.sql.ts'
 import { Lanes, shareOf } from './lanes.ts'
 import { awaitedSeconds } from './retry-policy.ts'
-import { expireAwaiting, expireReady, findSweepable, promoteDue, recoverLeases } from './sweep.sql.ts'
+import {
+  expireAwaiting,
+  expireReady,
+  findSweepable,
+  promoteDue,
+  recoverLeases,
+  type Sweepable,
+} from './sweep.sql.ts'
 
-export type { Claimed, LaneKey, QueuedMessage }
+export type { Claimed, LaneKey, QueuedMessage, Sweepable }
 
 // One worker's view of the mail queue (mail.dispatch): claims, sweeps and expiry. migrations/000003_mail.sql
 // documents a row's states and transitions.
@@ -84,12 +91,17 @@ export class ClaimQueue {
     return this.#db.readOne((tx) => findContent(tx, claimed))
   }
 
+  /** What a sweep has to do. */
+  findSweepable(): Promise<Sweepable> {
+    return this.#db.readOne(findSweepable)
+  }
+
   /**
    * Makes due messages ready, recovers expired leases, and fails messages for which no report arrived.
    * `hasReady` is true if messages became ready, and `hasResults` if another worker left unpublished results.
    */
-  async sweep(): Promise<{ hasReady: boolean; hasResults: boolean }> {
-    const { is_due, is_lost, is_awaited, has_results } = await this.#db.readOne(findSweepable)
+  async sweep(found?: Sweepable): Promise<{ hasReady: boolean; hasResults: boolean }> {
+    const { is_due, is_lost, is_awaited, has_results } = found ?? (await this.findSweepable())
     const steps = [
       ...(is_due ? [(tx: Tx) => promoteDue(tx, sweptAtOnce)] : []),
       ...(is_lost ? [(tx: Tx) => recoverLeases(tx, sweptAtOnce, awaitedSeconds)] : []),
