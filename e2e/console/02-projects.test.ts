@@ -213,6 +213,8 @@ describe('a session that is revoked during a change', () => {
     await openProject(hers)
     await hers.getByRole('button', { name: 'Lock' }).click()
     await dialogOf(hers).getByRole('textbox', { name: 'Reason' }).fill('Typed with care')
+    // Otherwise the preview could be the request that is rejected.
+    await dialogOf(hers).getByRole('button', { name: 'Lock project', disabled: false }).waitFor()
     await body(200, admin.patch(`/admin/users/${grace.id}`, { end_sessions: true, reason: 'For the test' }))
     await dialogOf(hers).getByRole('button', { name: 'Lock project' }).click()
     await hers.getByText('Your session has ended').waitFor()

@@ -259,8 +259,10 @@ describe('without a mouse', () => {
     await page.goto('/console/')
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
     await page.keyboard.type('gp')
+    await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor()
     await link('Zealous').waitFor()
     await page.keyboard.press('/')
+    await page.getByRole('textbox', { name: 'Search' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.type('acm')
     // Each letter can load a list of its own, so the last one must be complete before the focus moves into it.
     await page.waitForURL(({ searchParams }) => searchParams.get('q') === 'acm')

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { beforeEach } from 'node:test'
 import { cleanUp } from '../../server/src/testing/harness/cleanup.ts'
 import { type TestDatabase, testDatabase } from '../../server/src/testing/harness/database.ts'
 import {
@@ -47,6 +48,8 @@ export async function openAdminSession(
     startDevSink({ folder, bouncePort, say: () => undefined }),
   ])
   cleanUp(() => sink.close())
+  // All people of a scenario sign in from one address, which is limited to ten attempts with less than a minute between them.
+  beforeEach(async () => void (await database.query('delete from control.sign_in_rates')))
   const port = await steadyPort()
   const url = `http://${host}:${port}`
   const env = {
