@@ -23,7 +23,7 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
   const [base, setBase] = useState(act.base.loaded)
   const [edits, setEdits] = useState<Partial<Form>>({})
   const [reason, setReason] = useState('')
-  const [conflict, setConflict] = useState<Answer<R>>()
+  const [newest, setNewest] = useState<Answer<R>>()
   const [key] = useState(newIdempotencyKey)
 
   const loaded = base.data
@@ -38,10 +38,12 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
   const operation = resolve(act.operation, form, loaded)
   const { path } = act
   const { version } = base
+  // A rejected preview can be reported after the user has continued with the version that it conflicted with.
+  const conflict = newest?.version === version ? undefined : newest
 
   const handleConflict = async (error: unknown): Promise<never> => {
     if (error instanceof ApiError && error.status === 412 && act.base.refetch)
-      setConflict(await act.base.refetch())
+      setNewest(await act.base.refetch())
     throw error
   }
   const previewed = useQuery({
@@ -117,7 +119,6 @@ export function useProposal<Id extends MutationId, R, Form extends object>(
     conflict,
     resume: () => {
       if (conflict) setBase(conflict)
-      setConflict(undefined)
       acting.reset()
     },
   }
