@@ -15,7 +15,7 @@ export type ListAttempts = (
 interface Watch {
   request: DeliveryRequest
   /** The id of the newest attempt before the request. */
-  after: Promise<string>
+  after: string
   /** Attempts that belong to the request. */
   found: Map<string, DeliveryAttempt>
   requestedAt: number
@@ -54,9 +54,9 @@ export function useDeliveryProgress(endpointId: number, list: ListAttempts) {
     request: watch?.request,
     attempts: found.data ?? [],
     isPolling,
-    /** Called before the dialog opens. The returned function is called after success. */
-    prepare() {
-      const after = newestOf(list)
+    /** Completed before the request is sent or its dialog opens. The returned function is called after success. */
+    async prepare() {
+      const after = await newestOf(list)
       return (request: DeliveryRequest) => {
         setWatch({ request, after, found: new Map(), requestedAt: Date.now() })
         setIsPolling(true)
@@ -84,12 +84,11 @@ async function findNewAttempts(
   { request, after, found }: Watch,
   signal: AbortSignal,
 ): Promise<DeliveryAttempt[]> {
-  const begin = await after
   let cursor: string | undefined
   for (let pages = 0; pages < pagesPerPoll; pages++) {
     const query = { limit: pageSize, ...(cursor && { cursor }) }
     const { data, next_cursor } = await list(query, signal)
-    const fresh = data.filter(({ id }) => id > begin && !found.has(id))
+    const fresh = data.filter(({ id }) => id > after && !found.has(id))
     for (const attempt of fresh) if (belongsTo(attempt, request)) found.set(attempt.id, attempt)
     if (fresh.length < data.length || next_cursor === null) break
     cursor = next_cursor

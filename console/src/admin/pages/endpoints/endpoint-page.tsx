@@ -61,18 +61,18 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
   const isFiltered = Object.values(search).some((value) => value !== undefined)
   const newestOutcome = isFiltered ? undefined : attempts.data?.data[0]?.outcome
 
-  const test = () => {
-    const watch = progress.prepare()
+  const test = async () => {
+    const watch = await progress.prepare()
     start(testEndpoint(endpoint, () => watch({ test: true })))
   }
   const loadPayload = (id: string, signal: AbortSignal) =>
     call('delivery-attempts.show', { path: { project_id: endpoint.project_id, id }, signal })
-  const replayOne = (event_id: string) => {
-    const watch = progress.prepare()
+  const replayOne = async (event_id: string) => {
+    const watch = await progress.prepare()
     start(replayEvent(endpoint, event_id, () => watch({ event_id })))
   }
-  const replayMany = () => {
-    const watch = progress.prepare()
+  const replayMany = async () => {
+    const watch = await progress.prepare()
     start(replayRange(endpoint, watch))
   }
   const leave = () =>

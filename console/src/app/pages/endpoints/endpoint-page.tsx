@@ -62,7 +62,7 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
   // A test changes nothing, so it is not confirmed.
   const testing = useMutation({
     mutationFn: async () => {
-      const watch = progress.prepare()
+      const watch = await progress.prepare()
       await call('customer.endpoints.test', { path, body: {} })
       watch({ test: true })
     },
@@ -75,12 +75,12 @@ function EndpointOf({ loaded }: { loaded: Answer<Endpoint> }) {
 
   const loadPayload = (id: string, signal: AbortSignal) =>
     call('customer.delivery-attempts.show', { path: { project_id: endpoint.project_id, id }, signal })
-  const replayOne = (event_id: string) => {
-    const watch = progress.prepare()
+  const replayOne = async (event_id: string) => {
+    const watch = await progress.prepare()
     start(replayEvent(endpoint, event_id, () => watch({ event_id })))
   }
-  const replayMany = () => {
-    const watch = progress.prepare()
+  const replayMany = async () => {
+    const watch = await progress.prepare()
     start(replayRange(endpoint, watch))
   }
   const leave = () => void navigate({ to: '/projects/$projectId/endpoints', params: { projectId } })
