@@ -107,8 +107,8 @@ function contentTypeFaults(
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const forms: Record<string, RegExp> = {
   etag: /^"[1-9]\d*"$/,
-  // The id of a suppression is an address, which is percent-encoded.
-  location: /^\/v1\/(?:[\w./~-]|%[0-9A-F]{2})+$/,
+  // The id of a suppression is an address, encoded by encodeURIComponent, which leaves `!'()*` as they are.
+  location: /^\/v1\/(?:[\w./~!'()*-]|%[0-9A-F]{2})+$/,
   'idempotent-replayed': /^true$/,
   'retry-after': /^[1-9]\d*$/,
 }
