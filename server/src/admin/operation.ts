@@ -136,6 +136,8 @@ export interface Mutation<
   answer?: Answer
   /** The response has no version and therefore no ETag. */
   hasVersion?: false
+  /** The response to an `enqueue` has the path of a resource that shows the progress. */
+  hasLocation?: true
   /** A body with missing fields is rejected with `incomplete_configuration`. The error names the missing fields. */
   isCompleteConfiguration?: true
   /** The response contains a secret. The secret is returned only once; a replayed response omits it. */

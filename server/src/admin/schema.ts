@@ -84,7 +84,7 @@ const dryRunResponse = {
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Preview' } } },
 }
 
-function successes({ kind, answer, hasVersion }: Mutation): object {
+function successes({ kind, answer, hasVersion, hasLocation }: Mutation): object {
   const preview = 'With `dry_run=true`: a preview of the changes.'
   switch (kind) {
     case 'create':
@@ -97,7 +97,7 @@ function successes({ kind, answer, hasVersion }: Mutation): object {
         200: answered(preview, Preview),
         202: {
           ...answered(accepted, answer),
-          headers: successHeaders(kind, false),
+          headers: successHeaders(kind, false, hasLocation),
         },
       }
     case 'delete':

@@ -73,6 +73,7 @@ export const createBulkOperation = adminOperation({
   refusals: ['limit_exceeded'],
   answer: BulkAction,
   hasVersion: false,
+  hasLocation: true,
   async prepare(deps, { actor, requestId, body: { operation, ids, filter, body }, isDryRun }) {
     const selection = selectionOf(ids, filter)
     requireValidBody(operation, body)

@@ -37,8 +37,12 @@ export const Replayed = {
 const RetryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }
 
 /** The response headers on success. */
-export const successHeaders = (kind: Kind, hasVersion = true): object => ({
-  ...(kind === 'create' || kind === 'rotate' ? { Location } : {}),
+export const successHeaders = (
+  kind: Kind,
+  hasVersion = true,
+  hasLocation = kind === 'create' || kind === 'rotate',
+): object => ({
+  ...(hasLocation ? { Location } : {}),
   ...(hasVersion ? ETag : {}),
   ...Replayed,
 })

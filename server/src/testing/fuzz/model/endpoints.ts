@@ -170,6 +170,8 @@ export function editEndpoint(world: World, chance: Chance): Intent | undefined {
   if (!chosen) return undefined
   const { project, resource } = chosen
   const source = chance.happens(0.15) && resource ? resource.view : configuration(chance)
+  // The values of a stored endpoint are valid, also when the request is repeated after a change.
+  const isStored = source === resource?.view
   const body = Object.fromEntries(endpointFields.map((name) => [name, source[name]]))
   return {
     operation: 'endpoints.edit',
@@ -177,7 +179,7 @@ export function editEndpoint(world: World, chance: Chance): Intent | undefined {
     body,
     outcome() {
       if (!project || !resource) return 'not_found'
-      const config = source === resource.view ? body : kept(body)
+      const config = isStored ? body : kept(body)
       return config ? editOutcome(resource, project.acts, config) : 'validation_failed'
     },
   }

@@ -229,7 +229,11 @@ function transferOf(world: World, project: Project, userId: unknown, view: View)
   return {
     limit,
     commit: () => {
-      project.resources.members = ownerAfter(project, user)
+      const before = project.resources.members
+      // In place, because requests that may be repeated later refer to these objects.
+      project.resources.members = ownerAfter(project, user).map((after, n) =>
+        Object.assign(before[n] ?? after, after),
+      )
     },
   }
 }
