@@ -163,6 +163,7 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
     percentile(delays[place] ?? [], share) / percentile(delays[0] ?? [], share)
   const rows = times.map(({ phase }, place) => {
     const values = delays[place] ?? []
+    if (values.length === 0) return [phase.name, '0', '–', '–', '–']
     return [
       phase.name,
       values.length,
@@ -171,6 +172,13 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
       ratioAt(place).toFixed(2),
     ].map(String)
   })
+  const beside = times.flatMap(({ phase }, place) =>
+    phase.isOfOne && place > 0 && !isCountsOnly
+      ? [
+          `${phase.name}: others' p${share * 100} is ${ratioAt(place).toFixed(2)} times as long (goal ≤ ${ratioAtMost})`,
+        ]
+      : [],
+  )
   const late = times.flatMap(({ phase }, place) => {
     return phase.isOfOne && !(ratioAt(place) <= ratioAtMost)
       ? [`${phase.name}: others' p${share * 100} is ${ratioAt(place).toFixed(2)} times as long`]
@@ -178,8 +186,8 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
   })
   return {
     lines: [
-      `the oldest lease was ${oldest.toFixed(0)} s old; ms from acceptance to the MTA, without mail to ${slowDomain}:`,
-      table(['fault', 'messages', 'p50', 'p99', `ratio of p${share * 100}`], rows),
+      [`the oldest lease was ${oldest.toFixed(0)} s old`, ...beside].join('; '),
+      `Milliseconds from acceptance to the MTA, without mail to ${slowDomain}:\n${table(['fault', 'messages', 'p50', 'p99', `ratio of p${share * 100}`], rows)}`,
     ],
     inFlight,
     faults,

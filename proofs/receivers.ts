@@ -135,17 +135,22 @@ async function injectFaults(stage: Stage): Promise<FaultReport> {
   const delays = times.map(({ from, to }) => delaysOf(from, to))
   const usual = delays.filter((_, place) => times[place]?.phase === nothing).flat()
   const ratio = (place: number): number => percentile(delays[place] ?? [], share) / percentile(usual, share)
+  const ratios = times.map((_, place) => ratio(place))
+  const arrivals = table(
+    ['fault of the others', 'events', 'p50', 'p99', `ratio of p${share * 100}`],
+    times.map(({ phase }, place) => {
+      const values = delays[place] ?? []
+      const figures = [median(values), percentile(values, 0.99)].map((ms) => ms.toFixed(0))
+      return [phase.name, String(values.length), ...figures, ratio(place).toFixed(2)]
+    }),
+  )
   return {
     lines: [
-      `the oldest lease was ${oldest.toFixed(0)} s old; ms from an event to its arrival at healthy endpoints:`,
-      table(
-        ['fault of the others', 'events', 'p50', 'p99', `ratio of p${share * 100}`],
-        times.map(({ phase }, place) => {
-          const values = delays[place] ?? []
-          const figures = [median(values), percentile(values, 0.99)].map((ms) => ms.toFixed(0))
-          return [phase.name, String(values.length), ...figures, ratio(place).toFixed(2)]
-        }),
-      ),
+      `the oldest lease was ${oldest.toFixed(0)} s old`,
+      ...(isCountsOnly
+        ? []
+        : [`p${share * 100} of healthy endpoints at most ${Math.max(...ratios).toFixed(2)} times as long`]),
+      `Milliseconds from an event to its arrival at healthy endpoints:\n${arrivals}`,
     ],
     inFlight: [],
     faults,
