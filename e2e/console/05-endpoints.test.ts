@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { verified } from '../../server/src/testing/expectations/verify-webhook.ts'
 import { eventually } from '../../server/src/testing/harness/waiting.ts'
 import { body } from '../stage.ts'
@@ -100,6 +101,11 @@ describe('endpoints', () => {
 
   it('show the attempt of a test event without a reload, and the response as text', async () => {
     receiver.answer({ status: 200, body: `Thanks. ${hostile}` }, '/orders')
+    // The page has to know the newest earlier attempt before the event is sent, however long that takes.
+    await page.route(/attempts\?limit=1$/, async (route) => {
+      await sleep(3000)
+      await route.continue()
+    })
     await page.getByRole('button', { name: 'Send test event' }).click()
     await act('Send test event', 'Does it work?')
     const [received] = await receiver.until(1, '/orders')

@@ -48,7 +48,8 @@ export async function openAdminSession(
     startDevSink({ folder, bouncePort, say: () => undefined }),
   ])
   cleanUp(() => sink.close())
-  // All people of a scenario sign in from one address, which is limited to ten attempts with less than a minute between them.
+  // Everyone in a scenario signs in from one address, and an address is limited to ten attempts with less than a minute
+  // between them.
   beforeEach(async () => void (await database.query('delete from control.sign_in_rates')))
   const port = await steadyPort()
   const url = `http://${host}:${port}`

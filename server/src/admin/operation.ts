@@ -136,7 +136,7 @@ export interface Mutation<
   answer?: Answer
   /** The response has no version and therefore no ETag. */
   hasVersion?: false
-  /** The response to an `enqueue` has the path of a resource that shows the progress. */
+  /** The response to an `enqueue` names, in `Location`, a resource that shows the progress. */
   hasLocation?: true
   /** A body with missing fields is rejected with `incomplete_configuration`. The error names the missing fields. */
   isCompleteConfiguration?: true

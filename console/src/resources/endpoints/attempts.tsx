@@ -165,7 +165,7 @@ function Detail({
         )}
         <Copy text={event_id} label="Copy event ID" />
       </Group>
-      {/* Last, because it is loaded, and nothing below it moves then. */}
+      {/* At the end, so that nothing moves when it has loaded. */}
       {payload && <Payload attemptId={id} of={payload} />}
     </Stack>
   )
